@@ -6,8 +6,8 @@ import { without } from '../base/without.ts';
 import { isDeepEqual, isObject } from '../base/deep-equal.ts';
 import type { Advanced, ChangePolicy, VirtualServerSpec } from './virtual-server.ts';
 
-/** The fields that may change while the server lives. Every other field of spec needs a row in the table below. */
-export const CHANGEABLE_FIELDS = [
+/** The fields that no order sends, so they may change at any time. Every other field of spec needs a row in the table below. */
+export const UNORDERED_FIELDS = [
   'apiKeySecretRef',
   'changePolicy',
   'connectionSecretName',
@@ -20,7 +20,7 @@ export const CHANGEABLE_FIELDS = [
   'ttl',
 ] as const satisfies readonly (keyof VirtualServerSpec)[];
 
-export type OrderedField = Exclude<keyof VirtualServerSpec, (typeof CHANGEABLE_FIELDS)[number]>;
+export type OrderedField = Exclude<keyof VirtualServerSpec, (typeof UNORDERED_FIELDS)[number]>;
 
 /** The fields of an order that few objects set. */
 export type FurtherField = Exclude<
@@ -57,11 +57,11 @@ interface Row<Value> {
   inPlace?: InPlace;
 }
 
-/** A change that the operator makes to the server itself. No change removes a value. */
+/** A change that the operator makes to the server itself. */
 export interface InPlace {
   /** The least `spec.changePolicy` that allows it. */
   policy: Exclude<ChangePolicy, 'Never'>;
-  /** Whether these two values allow it, in TypeScript and in CEL, which gets the paths of both values. */
+  /** Whether these two values allow it; never if the later one is missing. In TypeScript and in CEL, which gets the paths of both values. */
   allows: { value: (before: unknown, after: unknown) => boolean; cel: (before: string, after: string) => string };
   /** Why a pair of values may not allow it. */
   limit?: string;

@@ -7,7 +7,7 @@ import {
   SET_KIND,
   SET_LABEL,
 } from '../../api/names.ts';
-import { CHANGEABLE_FIELDS, ORDERED_FIELDS, comparedValue, type OrderedField } from '../../api/ordered-fields.ts';
+import { ORDERED_FIELDS, UNORDERED_FIELDS, comparedValue, type OrderedField } from '../../api/ordered-fields.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import {
   MAX_REVISIONS,
@@ -81,7 +81,7 @@ export function withTemplate({ spec: { template }, status }: VirtualServerSet): 
   return kept;
 }
 
-type Through = Partial<Pick<VirtualServerSpec, (typeof CHANGEABLE_FIELDS)[number]>>;
+type Through = Partial<Pick<VirtualServerSpec, (typeof UNORDERED_FIELDS)[number]>>;
 
 /** What a set writes to a member besides what the order sends. */
 interface Written {
@@ -155,7 +155,7 @@ function writtenTo(
   const { connectionSecretName: prefix } = template.spec;
   const own = prefix === undefined || ordinal === undefined ? undefined : `${prefix}-${ordinal}`;
   const spec = { ...template.spec, connectionSecretName: own };
-  const fields = CHANGEABLE_FIELDS.map((field) => [field, spec[field]] as const).filter(
+  const fields = UNORDERED_FIELDS.map((field) => [field, spec[field]] as const).filter(
     ([, value]) => value !== undefined,
   );
   return { labels, annotations, spec: Object.fromEntries(fields) };
