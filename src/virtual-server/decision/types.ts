@@ -66,8 +66,8 @@ export interface Timing {
 export type RecordChange = 'restored' | 'notCreated' | 'createFailed' | 'orphanHandled' | 'annotationTakenBack';
 
 /**
- * What to do next for an object; `decide` chooses it, and the file of this name in operations/ does it. `wait` and `park`
- * only write the status (outcome.ts).
+ * What to do next for an object; `decide` chooses it, and operations/table.ts names the function that does it. `wait` and
+ * `park` only write the status (outcome.ts).
  */
 export type Operation =
   /** Order a server; nothing is held, and nothing may be on its way. */
@@ -101,7 +101,10 @@ export type Operation =
   | { type: 'release'; why: 'handedOver'; record: ServerRecord; taker: string }
   /** Bring record and finalizer in line with what is known. */
   | { type: 'record'; record: ServerRecord; why: RecordChange }
-  /** Nothing to do before. The verdict does not change; `verdict`: the one of this process, should another writer have replaced it. */
+  /**
+   * Nothing to do before `when`. The object keeps showing the same verdict. `verdict`: what this process showed last, to be written
+   * again if another writer has replaced it.
+   */
   | { type: 'wait'; when: Pause; verdict?: Verdict | undefined }
   /** Report why nothing is done. */
   | ({ type: 'park' } & Park);

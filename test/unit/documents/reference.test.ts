@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';
 import { REASONS, SET_REASONS } from '../../../src/api/conditions.ts';
 import * as names from '../../../src/api/names.ts';
+import { recordSchema } from '../../../src/api/record.ts';
 import { catalogSpecSchema, catalogStatusSchema } from '../../../src/api/server-catalog.ts';
 import { setSpecSchema, setStatusSchema } from '../../../src/api/virtual-server-set.ts';
 import { specSchema, statusSchema } from '../../../src/api/virtual-server.ts';
@@ -19,6 +20,16 @@ const reasons = Object.keys({ ...REASONS, ...SET_REASONS });
 const annotations = Object.entries(names)
   .filter(([constant]) => constant.endsWith('_ANNOTATION'))
   .map(([, name]) => name);
+
+it('the table in design.md has each field of the record', async () => {
+  const page = await read('docs/concepts/design.md');
+  const [, table = ''] = /\n\| field \| meaning \|\n((?:\|.*\n)+)/.exec(page) ?? [];
+  const named = table
+    .split('\n')
+    .flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  const { shape } = recordSchema as unknown as { shape: object };
+  expect(named.sort()).toEqual(Object.keys(shape).sort());
+});
 
 it('the generated parts are up to date', async () => {
   for (const [path, page] of await generatedPages())
