@@ -93,7 +93,9 @@ const sentSchema = open({
       'The provider answered that the identifier is in use, so no denial alone proves that there is no server.',
     ),
   chosen,
-}).describe('An order under an identifier that the operator chose. It is sent again until the provider has answered.');
+}).describe(
+  'An order under an identifier, which the operator or spec.identifier chose. It is sent again until the provider has answered.',
+);
 
 const openSchema = open({
   attempt: attempt.optional(),
@@ -152,7 +154,7 @@ const changeSchema = open({
 
 /** The format that this version writes, and the newest format that it understands. */
 export const RECORD_FORMAT = 2;
-/** `named`: the operator ordered the server under an identifier that it had chosen. An earlier version reports such a record as too new. */
+/** `named`: the operator ordered the server under an identifier. An earlier version reports such a record as too new. */
 export const RECORD_MODES = ['create', 'adopt', 'named'] as const;
 
 /** The order of the keys is their order in the text of a record. */
@@ -262,7 +264,7 @@ export type Following = Phase<OfOrder, 'task'>;
 /** The provider has named the server, or shown it, or you have named it. What it was ordered with stays known; its task may still run. */
 export type Held = Phase<OfOrder | OfServer, 'identifier'>;
 /**
- * The operator has chosen the identifier, and the provider has not shown the server yet: the order can be sent again. Its task
+ * The order names the identifier, and the provider has not shown the server yet: the order can be sent again. Its task
  * is known to the process that got the answer, and to the mirror.
  */
 export type Named = Phase<OfOrder | OfName, 'identifier' | 'attempt' | 'sent'> & { mode: 'named' };
@@ -273,7 +275,7 @@ export type ServerRecord = Unordered | Claimed | Following | Named | Held;
 export const isClaimed = (record: ServerRecord): record is Claimed =>
   record.attempt !== undefined && record.task === undefined && record.identifier === undefined;
 
-/** True until the provider has shown the server that was ordered under the operator's identifier, or the server is gone. */
+/** True until the provider has shown the server that was ordered under the identifier, or the server is gone. */
 export const isNamed = (record: ServerRecord): record is Named =>
   record.mode === 'named' &&
   record.attempt !== undefined &&

@@ -197,7 +197,7 @@ export const catalogStatusSchema = z
           .enum(['Named', 'Anonymous', 'Unknown'])
           .optional()
           .describe(
-            'Which way orders go with this API key. Named: under an identifier that the operator chooses, so an order without an ' +
+            'Which way orders go with this API key. Named: under an identifier that the operator or spec.identifier chooses, so an order without an ' +
               'answer is safe to repeat. Anonymous: without one, as the specification says. Unknown: the list of servers could not ' +
               'be read, so with --orders=auto new orders wait.',
           ),

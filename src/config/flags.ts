@@ -111,7 +111,7 @@ export const FLAGS = {
   orders: {
     flag: 'orders',
     value: 'WAY',
-    help: `How servers are ordered: \`named\` under an identifier that the operator chooses, which is safe to repeat; \`anonymous\` as the provider's API documents it; \`auto\` named where the provider lists the account's servers, else anonymous.`,
+    help: `How servers are ordered: \`named\` under an identifier that the operator or spec.identifier chooses, which is safe to repeat; \`anonymous\` as the provider's API documents it; \`auto\` named where the provider lists the account's servers, else anonymous.`,
     form: `one of ${ORDER_WAYS.join(', ')}`,
     schema: z.string().pipe(z.enum(ORDER_WAYS)),
     default: 'auto',

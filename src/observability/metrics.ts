@@ -354,7 +354,7 @@ const GAUGES: readonly GaugeDefinition[] = [
   ),
   values(
     'vps_operator_accounts',
-    "API keys in use, by the way in which their orders go: named (under the operator's identifier), anonymous, or unknown (orders wait).",
+    'API keys in use, by the way in which their orders go: named (under an identifier), anonymous, or unknown (orders wait).',
     ['orders'],
     ({ vitals }) => {
       const { named, anonymous, refused, unknown } = vitals.ordersGo();

@@ -1,4 +1,4 @@
-/** The provider's client of an operator that only observes: its sessions cannot order and cannot cancel. */
+/** The provider's client of an operator that only observes: its sessions only read: they cannot order, switch, restart, change or cancel a server. */
 import type { Provider, Session } from './types.ts';
 
 export function readOnlyProvider(provider: Provider): Provider {

@@ -101,7 +101,7 @@ export type NamedOutcome =
   /** A server may or may not exist. `isAnswered`: the request is no longer on its way. */
   | { kind: 'unclear'; error: ProviderError; isAnswered: boolean };
 
-/** Which way orders go: `named` under an identifier of the operator's choice, `anonymous` as documented; `auto`: as the provider can. */
+/** Which way orders go: `named` under an identifier that the order names, `anonymous` as documented; `auto`: as the provider can. */
 export type OrderWay = 'auto' | 'named' | 'anonymous';
 
 /** Which way an account's next order goes, if that is known. */
@@ -242,7 +242,7 @@ export interface Session {
    */
   learnListing(identifier: string, runs: () => Promise<boolean>): Promise<void>;
   /**
-   * Whether orders are sent under an identifier of the operator's choice. With `auto`, an account with a list of servers takes
+   * Whether orders are sent under an identifier that they name. With `auto`, an account with a list of servers takes
    * them. Throws ProviderError as long as the provider has not said whether it has one.
    */
   ordersNamed(): Promise<boolean>;

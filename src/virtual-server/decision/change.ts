@@ -183,7 +183,7 @@ function courseBy(at: View, record: Held, server: Server): Course {
   const changes = at.deleting ? [] : differencesOf(at.object, server);
   const known = changeIn(record);
   const about = { at, record, server, changes, known };
-  // Whoever switches it off, or has made it dormant, decides from now on whether it runs.
+  // If you switch it off, or have made it dormant, you decide from now on whether it runs.
   const isTakenOver = staysOff(at.object) || server.isDormant === true;
   if (known?.phase !== undefined && isTakenOver) {
     const change = without(unlessSent(known), 'phase', 'stoppedAt', 'wasOff');

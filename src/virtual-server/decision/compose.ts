@@ -76,7 +76,7 @@ function resumed(object: VirtualServer, record: ServerRecord | undefined, last: 
 /** Drops a verdict that is outdated once a step has no other one; a server that was Ready then is still Ready. */
 function withoutOutdated(object: VirtualServer, conditions: readonly Condition[]): readonly Condition[] {
   const reason = currentReason(conditions);
-  // Whoever finds this object next must not forget that its server is gone.
+  // The next operator that reads this object must still know that its server is gone.
   const isReleased = reason === 'ReleaseRefused' && isLetGo(object);
   const isOver = reason === 'WriteRefused' || reason === 'ObserveOnly' || isReleased;
   return isOver ? conditions.filter((condition) => condition.reason !== reason) : conditions;

@@ -140,7 +140,7 @@ export interface SeenChange {
   lostStopAt?: number | undefined;
 }
 
-/** The last request of an order under the operator's identifier that this process has sent. */
+/** The last request of an order under an identifier that this process has sent. */
 export interface Sent {
   attempt: string;
   /** When, as the record has it. */

@@ -1,6 +1,6 @@
 /**
  * Orders a server. All that an order has to wait for comes first; then it goes one of two ways: under an identifier that the
- * operator chooses (order-named.ts), or as the API documents it (order-anonymous.ts). The visit continues with the first poll
+ * order names (order-named.ts), or as the API documents it (order-anonymous.ts). The visit continues with the first poll
  * of the task (follow.ts).
  */
 import { ADOPT_ANNOTATION } from '../../api/names.ts';
@@ -43,7 +43,7 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   const secrets = inputs.value;
   const { session } = secrets;
 
-  // The ways are told apart here alone: the record knows the way of an order that was claimed.
+  // A new order chooses its way here alone. Later, the mode in the record tells which way the order went.
   const named = await orLacking(() => session.ordersNamed());
   if (!named.ok) return lacking(visit.view(), undecided(named.error));
 
