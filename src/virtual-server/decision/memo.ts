@@ -224,8 +224,11 @@ export type PowerAnswer =
 
 /** How far the end of a server has come. */
 export type End =
-  /** A DELETE was sent; its answer was lost, or a later read has shown the server. */
-  | { state: 'requested'; identifier: string }
+  /**
+   * A DELETE was sent; its answer was lost, or a later read has shown the server. `saidBefore`: the provider had shown the server as
+   * cancelled before the DELETE already, so that word tells nothing about it.
+   */
+  | { state: 'requested'; identifier: string; saidBefore?: true }
   | AnsweredCancel
   /** The provider's word, confirmed by what it shows since. */
   | { state: 'confirmed'; identifier: string }

@@ -114,14 +114,19 @@ export interface Park {
 }
 
 /** What the provider answered to a question about a server. */
-export type ServerAnswer =
-  | ShownServer
-  /**
-   * The provider says that the server does not exist. `counts`: with the account of the record, with non-empty lists, and
-   * the list of servers does not contradict it; `detail`: why it proves nothing, if so.
-   */
-  | { type: 'serverNotFound'; counts: boolean; detail: string; unlisted: Unlisted }
-  | Failed;
+export type ServerAnswer = ShownServer | Denial | Failed;
+
+/** The provider says that the server does not exist. */
+export interface Denial {
+  type: 'serverNotFound';
+  /** With the account of the record, with non-empty lists, and the list of servers does not contradict it. */
+  counts: boolean;
+  /** Why it proves nothing, if so. */
+  detail: string;
+  unlisted: Unlisted;
+  /** The provider shows it as cancelled (operations/shown-cancelled.ts). */
+  isCancelled?: true;
+}
 
 export interface ShownServer {
   type: 'server';

@@ -24,6 +24,7 @@ import {
   answeredCancel,
   wasSent,
   type AnsweredCancel,
+  type End,
   type Memo,
 } from '../decision/memo.ts';
 import { absent, notRecognized } from '../decision/absence.ts';
@@ -34,6 +35,7 @@ import { accountOf, withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { lostToAnother } from './identifier-taken.ts';
 import { readAgain, readServer } from './reads.ts';
+import { unlessCancelled } from './shown-cancelled.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { wasRead } from '../decision/server-status.ts';
 
@@ -57,7 +59,8 @@ async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<O
   const { session } = key.value;
 
   // Another server may have the identifier now, so read the server first.
-  const shown = await readServer(identifier, record.account, session, visit.object);
+  const read = await readServer(identifier, record.account, session, visit.object);
+  const shown = await unlessCancelled(visit, record, read, { session, purpose: 'cancel' });
   const before = visit.view();
   if (shown.type === 'failed') return notCancelled(before, shown.error);
   if (shown.type === 'serverNotFound' && !shown.counts) visit.suspectKey();
@@ -130,7 +133,7 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
   if (lost !== undefined) return lost;
   const known = recognizeFor('cancel', at, record, shown);
   const answered = answeredCancel(at.memo, record.identifier);
-  if (known.ok && wasSent(at.memo, record.identifier) && saysCancelled(shown.server.status))
+  if (known.ok && isCancelledSince(at.memo, record.identifier) && saysCancelled(shown.server.status))
     return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier: record.identifier } }));
   if (known.ok)
     return answered !== undefined && isTooSoon ? unconfirmed(at, record, answered, shown.server) : undefined;
@@ -164,7 +167,8 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
     return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier: record.identifier } }));
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
     const { identifier } = record;
-    const evidence = mayHaveActed(error) ? withRequest(memo, identifier) : memo;
+    const saidBefore = shown.type === 'server' && saysCancelled(shown.server.status);
+    const evidence = mayHaveActed(error) ? withRequest(memo, identifier, saidBefore) : memo;
     return notCancelled(withMemo(at, evidence), error);
   }
   if (shown.type === 'serverNotFound') return absent(at, record, 'cancel', shown);
@@ -205,8 +209,15 @@ export function afterWord(
 }
 
 /** A DELETE was sent, and its answer was lost. The provider's earlier word about the server says more. */
-function withRequest(memo: Memo, identifier: string): Memo {
-  return endOf(memo, identifier) === undefined ? withEvidence(memo, { end: { state: 'requested', identifier } }) : memo;
+function withRequest(memo: Memo, identifier: string, saidBefore = false): Memo {
+  const end: End = { state: 'requested', identifier, ...(saidBefore && { saidBefore }) };
+  return endOf(memo, identifier) === undefined ? withEvidence(memo, { end }) : memo;
+}
+
+/** True if a server that is shown as cancelled has been cancelled since a DELETE: before it, the provider did not say so. */
+function isCancelledSince(memo: Memo, identifier: string): boolean {
+  const end = endOf(memo, identifier);
+  return wasSent(memo, identifier) && !(end?.state === 'requested' && end.saidBefore === true);
 }
 
 /** A call failed. Your annotation that the server is gone is enough then. */

@@ -74,7 +74,7 @@ export async function readServer(
 }
 
 /** A key without rights may get an empty list, and a list may omit servers whose task still runs. */
-function unlistedIn(listed: ReadonlySet<string>, object: VirtualServer, session: Session): Unlisted {
+export function unlistedIn(listed: ReadonlySet<string>, object: VirtualServer, session: Session): Unlisted {
   const own = knownRecord(object);
   const isNew = own !== undefined && !wasRead(object, own);
   const isSilent = isNew ? !session.listsCreating() : listed.size === 0;
@@ -184,7 +184,7 @@ export async function orLacking<T>(ask: () => Promise<T>): Promise<Result<T, Mis
 }
 
 /** Turns an error of the provider client into an answer; rejects with any other error. */
-async function orFailed<T>(ask: () => Promise<T>): Promise<T | Failed> {
+export async function orFailed<T>(ask: () => Promise<T>): Promise<T | Failed> {
   try {
     return await ask();
   } catch (error) {
@@ -231,7 +231,7 @@ async function unlessNotFound<T>(ask: () => Promise<T>): Promise<T | undefined> 
   }
 }
 
-async function problemOf(session: Session, account: string | undefined): Promise<string | undefined> {
+export async function problemOf(session: Session, account: string | undefined): Promise<string | undefined> {
   return isOfOther(session, account) ? OTHER_KEY : listsProblem(session);
 }
 

@@ -236,6 +236,21 @@ describe('a server that the provider shows as cancelled after the DELETE', () =>
   });
 });
 
+describe('a provider that says "removed" of a server that runs', () => {
+  const removed = { ...SERVER, status: 'removed' };
+
+  it.each(['same', 'other'] as const)('keeps the object until a DELETE has arrived (%s process)', async (process) => {
+    const given: Given = { listsServers: true, definition: 'kept' };
+    const lost = { server: removed, servers: ['srv1'], removed: new ResponseError(502, 'bad gateway') };
+    const first = await visit(webWith(KNOWN, { deleting: true }), { ...given, answers: lost });
+    const again = await next(first, NOW + MINUTE, { ...given, answers: lost }, process);
+    expect(again.object).toBeDefined();
+    expect(again.calls).toContain('delete');
+    const heard = { server: removed, servers: ['srv1'], removed: 'ok', after: DENIED };
+    expect((await next(again, NOW + 10 * MINUTE, { ...given, answers: heard }, process)).object).toBeUndefined();
+  });
+});
+
 describe('the server of an accepted order that counted as missing, and appears after all', () => {
   const name = `default/web (${UID.slice(0, 8)})`;
   const late = { ...SERVER, identifier: IDENTIFIER, name };
