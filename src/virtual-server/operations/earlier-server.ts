@@ -2,6 +2,7 @@
  * Looks for the server of an earlier order of this object before another one is ordered: etcd may have been restored to a time
  * before its claim, or you chose an identifier that is in use.
  */
+import { saysCancelled } from '../../base/cancelled.ts';
 import { ProviderError } from '../../provider/error.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import type { AccountServer, Session } from '../../provider/types.ts';
@@ -99,8 +100,11 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
   const answer = await readServer(identifier, undefined, session, visit.object);
   const view = visit.view();
   if (answer.type === 'server') {
+    const { name, status } = answer.server;
+    // Until the provider shows it no longer, it would be taken for the new one.
+    if (saysCancelled(status))
+      return identifierTaken(view, view.own, `The provider shows a cancelled server with the identifier ${identifier}`);
     if (namesOwner(view.object, answer.server) === 'own') return { own: identifier, isRead: true };
-    const { name } = answer.server;
     const named = name === undefined ? '' : `, with the name ${cutSaid(name)}`;
     return identifierTaken(
       view,
