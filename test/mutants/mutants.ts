@@ -3399,9 +3399,22 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders beside the list that a key has lost the right to read',
     file: 'src/virtual-server/operations/earlier-server.ts',
-    find: 'if (!(error instanceof ProviderError) || session.listsServers()) throw error;',
-    replace:
-      "if (!(error instanceof ProviderError) || (session.listsServers() && error.code !== 'PROVIDER_FORBIDDEN')) throw error;",
+    find: 'if (session.listsServers() || !isNoCall(error)) throw error;',
+    replace: 'if (!isNoCall(error)) throw error;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'orders beside a list that fails while a new process has not read it',
+    file: 'src/virtual-server/operations/earlier-server.ts',
+    find: '  error.status < 500 &&',
+    replace: '  error.status < 600 &&',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'orders beside a list that a key may not read while a new process has not read it',
+    file: 'src/virtual-server/operations/earlier-server.ts',
+    find: "  error.code === 'PROVIDER_RESPONSE' &&",
+    replace: "  (error.code === 'PROVIDER_RESPONSE' || error.code === 'PROVIDER_FORBIDDEN') &&",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
