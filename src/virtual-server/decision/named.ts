@@ -116,6 +116,7 @@ export function namedClaim(
     account,
     attempt,
     attemptedAt: timestamp(now),
+    ordered: { attempt, product: object.spec.product },
     sent: { at: new Date(now).toISOString(), body, ...(isChosen && { chosen: true }) },
     identifier,
     // What you said of an earlier server with this identifier is no answer to this order.

@@ -32,8 +32,11 @@ export interface HandOver {
   giver?: string | undefined;
 }
 
-/** `held`: leaves out objects that are only about to adopt the server. */
-type Asker = Pick<ServerRecord, 'account' | 'fingerprint'> & { held?: true };
+/**
+ * `held`: leaves out objects that are only about to adopt the server. `missing`: also asks for objects whose server counts as
+ * missing.
+ */
+type Asker = Pick<ServerRecord, 'account' | 'fingerprint'> & { held?: true; missing?: true };
 
 /** Other objects, as `namespace/name`; `account` is the account of the object that asks. */
 export interface Others {

@@ -53,6 +53,7 @@ it('is preceded by a claim with a new attempt, which keeps only the orphans of e
     account: ACCOUNT,
     attempt: 'a2',
     attemptedAt: '2026-01-02T00:00:00Z',
+    ordered: { attempt: 'a2', product: 'VPSX4' },
     orphans: [{ task: 3 }],
   });
 });
