@@ -1195,8 +1195,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'writes user data to the log with an error',
     file: 'src/provider/redact.ts',
-    find: 'const masked = withoutRuns(cleaner.clean(text), runs);',
-    replace: 'const masked = runs.has(text) ? withoutRuns(text, runs) : cleaner.clean(text);',
+    find: 'const masked = withoutRuns(cleaner.clean(text).replace(passwords, MASK), runs);',
+    replace: 'const masked = runs.has(text) ? withoutRuns(text, runs) : cleaner.clean(text).replace(passwords, MASK);',
     tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {
@@ -3416,6 +3416,34 @@ export const MUTANTS: Mutant[] = [
     find: 'if (other !== uid && isNear(holding) && !isOther)',
     replace: 'if (other !== uid && isNear(holding))',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/late-server.test.ts'],
+  },
+  {
+    name: 'quotes a short password of user data',
+    file: 'src/provider/redact.ts',
+    find: '.replace(passwords, MASK), runs)',
+    replace: ', runs)',
+    tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
+  },
+  {
+    name: 'masks a word of the provider that is also a password',
+    file: 'src/provider/redact.ts',
+    find: 'password.length < RUN && LIKE_A_WORD.test(password)',
+    replace: "password.length < RUN && password === ''",
+    tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
+  },
+  {
+    name: 'masks a part of a longer number that is also a password',
+    file: 'src/provider/redact.ts',
+    find: 'return `(?<![',
+    replace: 'return `(?<![^\\\\s\\\\S',
+    tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
+  },
+  {
+    name: 'quotes the second password of a line',
+    file: 'src/provider/passwords.ts',
+    find: '(?=(${VALUE}))`',
+    replace: '(${VALUE})`',
+    tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {
     name: 'cancels a server again that is shown as cancelled after a DELETE',
