@@ -67,12 +67,13 @@ describe('a text that is hidden', () => {
   it.each([
     ['user_data line 2: weak password hunter2.', 'user_data line 2: weak password ***.'],
     ['is it hunter2? really', 'is it ***? really'],
+    ['unknown code ab12cd, line 4', 'unknown code ***, line 4'],
     ['unknown user "deploy"', 'unknown user "***"'],
     ['unknown group `deploy`, line 3', 'unknown group `***`, line 3'],
     ['deploy has failed: no host in zone lon1', 'deploy has failed: no host in zone lon1'],
     ['the image "debian" is not there', 'the image "debian" is not there'],
   ])('hides short parts that are quoted, or are no words: %s', (said, shown) => {
-    const short = '#cloud-config\nusers: [deploy]\nurl: postgres://app:hunter2@db/shop\n';
+    const short = '#cloud-config\nusers: [deploy]\nurl: postgres://app:hunter2@db/shop\nruncmd: [join ab12cd]\n';
     expect(hiding(new Redactor(KEY), short).clean(said)).toBe(shown);
   });
 
