@@ -3350,15 +3350,22 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes the cancelled server of a failed order for its own',
     file: 'src/virtual-server/operations/shown-cancelled.ts',
-    find: "purpose === 'cancel' || !saysFailed(view.memo)",
-    replace: "purpose === 'cancel' || saysFailed(view.memo) || view.deleting || true",
+    find: ': !saysFailed(view.memo);',
+    replace: ': !saysFailed(view.memo) || view.own !== undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/shown-cancelled.test.ts'],
   },
   {
     name: 'takes a word that the provider said before the DELETE for its answer',
-    file: 'src/virtual-server/operations/cancel.ts',
-    find: "end?.state === 'requested' && end.saidBefore === true",
-    replace: "end?.state === 'requested' && end.saidBefore !== true && end.identifier === ''",
+    file: 'src/virtual-server/decision/memo.ts',
+    find: "return end?.state === 'requested' && end.saidBefore !== true;",
+    replace: "return end?.state === 'requested';",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'sends one DELETE after another to a server that is shown as cancelled since a lost answer',
+    file: 'src/virtual-server/decision/memo.ts',
+    find: "return end?.state === 'requested' && end.saidBefore !== true;",
+    replace: "return end?.state === 'requested' && end.saidBefore === true;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
@@ -3448,8 +3455,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'cancels a server again that is shown as cancelled after a DELETE',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'known.ok && isCancelledSince(at.memo, record.identifier) && saysCancelled',
-    replace: 'known.ok && !isCancelledSince(at.memo, record.identifier) && saysCancelled',
+    find: 'known.ok && answered !== undefined && saysCancelled',
+    replace: 'known.ok && answered === undefined && saysCancelled',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {

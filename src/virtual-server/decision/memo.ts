@@ -292,6 +292,12 @@ export function wasSent(memo: Memo, identifier: string | undefined): boolean {
   return end !== undefined && (end.state !== 'gone' || end.wasRequested);
 }
 
+/** True if a status that says that the server is cancelled is new since a DELETE whose answer was lost. */
+export function isNewSinceDelete(memo: Memo, identifier: string): boolean {
+  const end = endOf(memo, identifier);
+  return end?.state === 'requested' && end.saidBefore !== true;
+}
+
 export function withGone(memo: Memo, identifier: string): Memo {
   return withEvidence(memo, { end: { state: 'gone', identifier, wasRequested: wasRequested(memo, identifier) } });
 }

@@ -22,7 +22,6 @@ import {
   withoutDenials,
   withoutFailures,
   answeredCancel,
-  wasSent,
   type AnsweredCancel,
   type End,
   type Memo,
@@ -133,7 +132,7 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
   if (lost !== undefined) return lost;
   const known = recognizeFor('cancel', at, record, shown);
   const answered = answeredCancel(at.memo, record.identifier);
-  if (known.ok && isCancelledSince(at.memo, record.identifier) && saysCancelled(shown.server.status))
+  if (known.ok && answered !== undefined && saysCancelled(shown.server.status))
     return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier: record.identifier } }));
   if (known.ok)
     return answered !== undefined && isTooSoon ? unconfirmed(at, record, answered, shown.server) : undefined;
@@ -212,12 +211,6 @@ export function afterWord(
 function withRequest(memo: Memo, identifier: string, saidBefore = false): Memo {
   const end: End = { state: 'requested', identifier, ...(saidBefore && { saidBefore }) };
   return endOf(memo, identifier) === undefined ? withEvidence(memo, { end }) : memo;
-}
-
-/** True if a server that is shown as cancelled has been cancelled since a DELETE: before it, the provider did not say so. */
-function isCancelledSince(memo: Memo, identifier: string): boolean {
-  const end = endOf(memo, identifier);
-  return wasSent(memo, identifier) && !(end?.state === 'requested' && end.saidBefore === true);
 }
 
 /** A call failed. Your annotation that the server is gone is enough then. */

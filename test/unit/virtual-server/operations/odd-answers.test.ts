@@ -223,16 +223,29 @@ describe('a server that the provider shows as cancelled after the DELETE', () =>
     expect(last.object).toBeDefined();
   });
 
+  const lost = new ResponseError(502, 'bad gateway');
   it.each([
-    { first: 'the 200', removed: 'ok', after: SERVER },
-    { first: 'a lost answer', removed: new ResponseError(502, 'bad gateway'), after: undefined },
-  ])('is gone one read after $first, whatever another DELETE would get', async ({ removed, after }) => {
-    const first = await cancelling({ server: SERVER, removed, ...(after && { after }) });
-    expect(first.object).toBeDefined();
+    { first: 'one read after the 200', removed: 'ok', minutes: [1] },
+    { first: 'a grace period after a lost answer', removed: lost, minutes: [1, 4, 7] },
+  ])('is gone $first, whatever another DELETE would get', async ({ removed, minutes }) => {
+    let last = await cancelling({ server: SERVER, removed, after: SERVER });
     const answers = { server: cancelled, servers: [], removed: new ResponseError(500, 'already cancelled') };
-    const again = await next(first, NOW + MINUTE, { ...list, answers });
-    expect(again.object).toBeUndefined();
-    expect(again.calls).not.toContain('delete');
+    for (const minute of minutes) {
+      expect(last.object).toBeDefined();
+      last = await next(last, NOW + minute * MINUTE, { ...list, answers });
+      expect(last.calls).not.toContain('delete');
+    }
+    expect(last.object).toBeUndefined();
+  });
+
+  it('is not gone by a word that passes if its DELETE may not have arrived: it is cancelled then', async () => {
+    const first = await cancelling({ server: SERVER, removed: lost, after: SERVER });
+    const word = await next(first, NOW + MINUTE, { ...list, answers: { server: cancelled, servers: [] } });
+    expect(word.object).toBeDefined();
+    const answers = { server: SERVER, servers: ['srv1'], removed: 'ok', after: DENIED };
+    const last = await next(word, NOW + 3 * MINUTE, { ...list, answers });
+    expect(last.calls).toContain('delete');
+    expect(last.object).toBeUndefined();
   });
 });
 
