@@ -3154,7 +3154,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'waits forever for a server that a read shows as cancelled after the DELETE',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'if (saysCancelled(status)) return true;',
+    find: 'if (saysCancelled(status)) return !saysCancelled(before.status);',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
@@ -3362,6 +3362,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
+    name: 'takes a word that was there before a DELETE for proof that the DELETE has done something',
+    file: 'src/virtual-server/operations/cancel.ts',
+    find: 'return !saysCancelled(before.status);',
+    replace: 'return true;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
     name: 'sends one DELETE after another to a server that is shown as cancelled since a lost answer',
     file: 'src/virtual-server/decision/memo.ts',
     find: "return end?.state === 'requested' && end.saidBefore !== true;",
@@ -3455,8 +3462,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'cancels a server again that is shown as cancelled after a DELETE',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'known.ok && answered !== undefined && saysCancelled',
-    replace: 'known.ok && answered === undefined && saysCancelled',
+    find: 'known.ok && answered !== undefined && answered.saidBefore !== true',
+    replace: 'known.ok && answered === undefined',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {

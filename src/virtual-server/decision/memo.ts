@@ -247,6 +247,8 @@ export interface AnsweredCancel {
   /** When the first and the last of these answers came, on the monotonic clock (ms). */
   since: number;
   askedAt: number;
+  /** As above. */
+  saidBefore?: true;
 }
 
 export const NEW_MEMO: Memo = { evidence: {}, failures: 0 };
@@ -292,9 +294,13 @@ export function wasSent(memo: Memo, identifier: string | undefined): boolean {
   return end !== undefined && (end.state !== 'gone' || end.wasRequested);
 }
 
-/** True if a status that says that the server is cancelled is new since a DELETE whose answer was lost. */
-export function isNewSinceDelete(memo: Memo, identifier: string): boolean {
+/**
+ * True if the list has to tell what a status means that says that the server is cancelled: it is new since a DELETE whose answer was
+ * lost, or it was there before a DELETE that was answered with 200. Before a DELETE with an answer, another one tells more.
+ */
+export function isForList(memo: Memo, identifier: string): boolean {
   const end = endOf(memo, identifier);
+  if (end?.state === 'answered') return end.saidBefore === true;
   return end?.state === 'requested' && end.saidBefore !== true;
 }
 

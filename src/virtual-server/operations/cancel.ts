@@ -132,7 +132,7 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
   if (lost !== undefined) return lost;
   const known = recognizeFor('cancel', at, record, shown);
   const answered = answeredCancel(at.memo, record.identifier);
-  if (known.ok && answered !== undefined && saysCancelled(shown.server.status))
+  if (known.ok && answered !== undefined && answered.saidBefore !== true && saysCancelled(shown.server.status))
     return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier: record.identifier } }));
   if (known.ok)
     return answered !== undefined && isTooSoon ? unconfirmed(at, record, answered, shown.server) : undefined;
@@ -197,7 +197,8 @@ export function afterWord(
   // A denial confirms nothing if the provider did not show the server before the DELETE either: it may still appear.
   if (before.type === 'serverNotFound')
     return absent(withMemo(at, withRequest(at.memo, identifier)), record, 'cancel', before);
-  const answered = heard(at, identifier, said);
+  const saidBefore = saysCancelled(before.server.status);
+  const answered = { ...heard(at, identifier, said), ...(saidBefore && { saidBefore }) };
   if (after?.type === 'failed') {
     const memo = withEvidence(at.memo, { denials: undefined, end: answered });
     return notCancelled(withMemo(at, memo), after.error);
@@ -304,6 +305,7 @@ export function isConfirmed(view: View, record: Held, before: Server, after: Sho
   const known = recognizeFor('cancel', view, record, after);
   if (!known.ok && known.error.isOther) return true;
   const { status = '' } = after.server;
-  if (saysCancelled(status)) return true;
+  // A word that was there before the DELETE tells nothing about it.
+  if (saysCancelled(status)) return !saysCancelled(before.status);
   return isRunning(before.status) && status.trim() !== '' && !isRunning(status);
 }

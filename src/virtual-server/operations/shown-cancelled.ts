@@ -7,7 +7,7 @@ import { saysCancelled } from '../../base/cancelled.ts';
 import { identifierKey } from '../../base/identifier.ts';
 import { isNamed, type Held } from '../../api/record.ts';
 import type { Session } from '../../provider/types.ts';
-import { isNewSinceDelete } from '../decision/memo.ts';
+import { isForList } from '../decision/memo.ts';
 import { recognizeFor } from '../decision/identity.ts';
 import { whoOrdered } from '../decision/named.ts';
 import { LISTED } from '../decision/sentences.ts';
@@ -19,7 +19,8 @@ import { orFailed, problemOf, unlistedIn } from './reads.ts';
 /**
  * The answer, or the denial that it amounts to. A server that is recognized stays one: a DELETE can be sent to it, and a word
  * that means something else to this provider ends nothing. Two denials come from such a server too: its order has failed, so that it
- * has never been of use; or it says so since a DELETE whose answer was lost, and another DELETE may never get an answer that counts.
+ * has never been of use; or it was asked to be cancelled, and only
+ * the list tells whether its word is an answer to that.
  */
 export async function unlessCancelled(
   visit: Visit,
@@ -31,7 +32,7 @@ export async function unlessCancelled(
   const view = visit.view();
   // The order of this object has led to nothing.
   if (isNamed(record) && whoOrdered(view.object, record, answer.server) === 'other') return answer;
-  const isOfUse = purpose === 'cancel' ? !isNewSinceDelete(view.memo, record.identifier) : !saysFailed(view.memo);
+  const isOfUse = purpose === 'cancel' ? !isForList(view.memo, record.identifier) : !saysFailed(view.memo);
   if (isOfUse && recognizeFor(purpose, view, record, answer).ok) return answer;
   return denialOf(visit, record, session);
 }

@@ -238,6 +238,13 @@ describe('a server that the provider shows as cancelled after the DELETE', () =>
     expect(last.object).toBeUndefined();
   });
 
+  it('is gone one read after the 200 if it was shown as cancelled before, and the list no longer has it', async () => {
+    const first = await cancelling({ server: cancelled, removed: 'ok', after: cancelled });
+    expect(first.object).toBeDefined();
+    const last = await next(first, NOW + MINUTE, { ...list, answers: { server: cancelled, servers: [] } });
+    expect(last.object).toBeUndefined();
+  });
+
   it('is not gone by a word that passes if its DELETE may not have arrived: it is cancelled then', async () => {
     const first = await cancelling({ server: SERVER, removed: lost, after: SERVER });
     const word = await next(first, NOW + MINUTE, { ...list, answers: { server: cancelled, servers: [] } });
@@ -259,6 +266,10 @@ describe('a provider that says "removed" of a server that runs', () => {
     const again = await next(first, NOW + MINUTE, { ...given, answers: lost }, process);
     expect(again.object).toBeDefined();
     expect(again.calls).toContain('delete');
+    const locked = { server: removed, servers: ['srv1'], removed: 'server is locked', after: removed };
+    let kept = await next(again, NOW + 2 * MINUTE, { ...given, answers: locked }, process);
+    kept = await next(kept, NOW + 4 * MINUTE, { ...given, answers: locked });
+    expect(kept.object).toBeDefined();
     const heard = { server: removed, servers: ['srv1'], removed: 'ok', after: DENIED };
     expect((await next(again, NOW + 10 * MINUTE, { ...given, answers: heard }, process)).object).toBeUndefined();
   });
