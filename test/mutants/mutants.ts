@@ -3369,6 +3369,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
+    name: 'takes a server in the making for cancelled because its DELETE is refused',
+    file: 'src/virtual-server/operations/cancel.ts',
+    find: 'if (!wasRead(at.object, record)) return notCancelled',
+    replace: "if (!wasRead(at.object, record) && record.identifier === '') return notCancelled",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
     name: 'sends one DELETE after another to a server that is shown as cancelled since a lost answer',
     file: 'src/virtual-server/decision/memo.ts',
     find: "return end?.state === 'requested' && end.saidBefore !== true;",

@@ -161,9 +161,12 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
   // The server was shown right before, and denials count only without a 200 in between.
   const task = { state: 'over', identifier: record.identifier } as const;
   const memo = shown.type === 'server' ? withEvidence(withoutDenials(at.memo), { task }) : at.memo;
-  // An earlier process may have sent the DELETE that counted.
-  if (shown.type === 'server' && saysCancelled(shown.server.status) && refusesAgain(error))
-    return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier: record.identifier } }));
+  // An earlier process may have sent the DELETE that counted. A server that was never read may still be in the making, whatever it is called.
+  if (shown.type === 'server' && saysCancelled(shown.server.status) && refusesAgain(error)) {
+    const { identifier } = record;
+    if (!wasRead(at.object, record)) return notCancelled(withMemo(at, withRequest(memo, identifier)), error);
+    return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
+  }
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
     const { identifier } = record;
     const saidBefore = shown.type === 'server' && saysCancelled(shown.server.status);

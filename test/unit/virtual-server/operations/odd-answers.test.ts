@@ -6,7 +6,7 @@ import type { StoredRecord } from '../../../../src/api/record.ts';
 import type { NamedOutcome, Server, TaskState } from '../../../../src/provider/types.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { userDataText } from '../../../../src/virtual-server/operations/user-data.ts';
-import { ACCOUNT, KNOWN, NOW, PRICED, SERVER, UID, web, webWith } from '../../../fixtures/decision.ts';
+import { ACCOUNT, KNOWN, NOW, PRICED, SERVER, UID, memo, web, webWith } from '../../../fixtures/decision.ts';
 import { fakeKube } from '../../../fixtures/doubles.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 import { deleted, next, recordIn, sentIn } from './named-support.ts';
@@ -272,6 +272,23 @@ describe('a provider that says "removed" of a server that runs', () => {
     expect(kept.object).toBeDefined();
     const heard = { server: removed, servers: ['srv1'], removed: 'ok', after: DENIED };
     expect((await next(again, NOW + 10 * MINUTE, { ...given, answers: heard }, process)).object).toBeUndefined();
+  });
+});
+
+describe('a provider that says "removed" of a server in the making, and refuses to cancel it', () => {
+  it('keeps the object until the server is there, and cancels it then', async () => {
+    const never = webWith({ ...KNOWN, fingerprint: undefined }, { deleting: true, status: {} });
+    const over = memo({ task: { state: 'over', identifier: 'srv1' } });
+    const making = { server: { ...SERVER, status: 'removed' }, removed: new ResponseError(409, 'still being created') };
+    const given: Given = { listsServers: true, definition: 'kept' };
+    let last = await visit(never, { ...given, memo: over, answers: { ...making, servers: [] } });
+    expect(last.object).toBeDefined();
+    last = await next(last, NOW + MINUTE, { ...given, answers: { ...making, servers: [] } });
+    expect(last.object).toBeDefined();
+    const ready = { server: SERVER, servers: ['srv1'], removed: 'ok', after: DENIED };
+    last = await next(last, NOW + 3 * MINUTE, { ...given, answers: ready });
+    expect(last.calls).toContain('delete');
+    expect(last.object).toBeUndefined();
   });
 });
 
