@@ -77,7 +77,7 @@ const ORDERS_GO: Record<OrdersGo, readonly ['info' | 'warn', string]> = {
   refused: ['warn', 'orders go without an identifier: the provider lists servers, but takes no order under one'],
   unknown: [
     'warn',
-    'orders wait: with --orders=auto the list of servers decides, and it cannot be read; see --orders=named and --orders=anonymous',
+    'orders wait: with --orders=auto the list of servers decides, and it cannot be read; see --orders=anonymous',
   ],
 };
 

@@ -17,6 +17,7 @@ const MAX_FINGERPRINT_TEXT = 64;
 /** How many failed orders a record keeps; the newest ones win. */
 export const MAX_FAILED = 16;
 const MAX_SAID = 256;
+const MAX_PRODUCT = 253;
 /** How many resolved attempts a record keeps; the newest ones win. */
 export const MAX_SETTLED = 16;
 
@@ -55,6 +56,7 @@ const failedSchema = open({
   identifier,
   account: z.string().max(64).optional(),
   said: said.optional(),
+  product: z.string().max(MAX_PRODUCT).optional().describe('What it ordered.'),
   retryAt: z.iso
     .datetime()
     .max(64)
@@ -95,6 +97,13 @@ const sentSchema = open({
   chosen,
 }).describe(
   'An order under an identifier, which the operator or spec.identifier chose. It is sent again until the provider has answered.',
+);
+
+const orderedSchema = open({
+  attempt,
+  product: z.string().max(MAX_PRODUCT),
+}).describe(
+  'What the order asked for, by which a server that appears late is told from another one with its identifier.',
 );
 
 const openSchema = open({
@@ -169,6 +178,7 @@ const shape = {
     .describe('Hashes of the base URL and the key ID with which the operator last saw the server.'),
   attempt: attempt.optional(),
   attemptedAt,
+  ordered: orderedSchema.optional(),
   sent: sentSchema.optional(),
   task: task.optional(),
   hintedTask: task
@@ -225,7 +235,7 @@ export const recordSchema = open(shape);
 /** The fields of a record as they are stored, side by side. */
 export type StoredRecord = z.infer<typeof recordSchema>;
 type Field = keyof StoredRecord;
-const OF_CLAIM = ['attempt', 'attemptedAt', 'sent', 'hintedTask', 'open'] as const;
+const OF_CLAIM = ['attempt', 'attemptedAt', 'ordered', 'sent', 'hintedTask', 'open'] as const;
 const OF_TASK = ['task', 'createFailure'] as const;
 /** The fields about an order, which go when it is resolved. */
 export const OF_ORDER = [...OF_CLAIM, ...OF_TASK] as const;

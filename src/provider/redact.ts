@@ -1,4 +1,5 @@
 /** Removes credentials from text of the provider and of libraries before an error quotes it. */
+import { passwordsIn } from './passwords.ts';
 import type { ApiKey } from './types.ts';
 
 const MASK = '***';
@@ -32,7 +33,7 @@ export class Redactor {
     const plain = [pair, key.secret, secret, ...(masksKeyId ? [key.keyId] : [])];
     const forms = plain.flatMap((text) => [text, ...encodings(text)]);
     const isGuessable = GUESSABLE.test(secret);
-    this.#value = isGuessable ? valueOf(secret) : undefined;
+    this.#value = isGuessable ? new RegExp(valueOf(secret, SECRET_NAMES), 'giu') : undefined;
     // Longest first, so that masking a shorter form leaves no part of a longer one.
     this.#forms = [...new Set(forms)]
       .filter((form) => form !== '' && !(isGuessable && form.trim() === secret))
@@ -79,12 +80,15 @@ const isNoWord = (word: string): boolean => word.length >= 4 && /[a-z]/i.test(wo
 export function hiding(cleaner: Cleaner, secret: string | undefined): Cleaner {
   let runs: ReadonlySet<string> | undefined;
   let words: ReadonlySet<string> | undefined;
+  let passwords: RegExp | undefined;
   const clean = (text: string): string => {
     if (secret === '') return cleaner.clean(text);
     if (secret === undefined || secret.length < RUN) return text === '' ? '' : MASK;
     runs ??= runsIn(secret);
     words ??= new Set((secret.match(WORDS) ?? []).map(bare).filter((word) => word.length < RUN && isNoWord(word)));
-    const masked = withoutRuns(cleaner.clean(text), runs);
+    passwords ??= anyOf(passwordsIn(secret).map(oneLine));
+    // Before the passages: what is left of a password would no longer be found.
+    const masked = withoutRuns(cleaner.clean(text).replace(passwords, MASK), runs);
     return withoutWords(masked, words).replace(QUOTED, (quoted: string, quote: string, part: string) =>
       secret.includes(part) ? quote + MASK + quote : quoted,
     );
@@ -98,6 +102,28 @@ export function hiding(cleaner: Cleaner, secret: string | undefined): Cleaner {
     },
   };
 }
+
+/** Shorter passwords, and those that may be words, are masked only where they stand as a value. */
+const MIN_PASSWORD = 4;
+/** Written like a word of a text: in small or capital letters, or with a capital one first. */
+const LIKE_A_WORD = /^(?:\p{Ll}+|\p{Lu}\p{Ll}*|\p{Lu}+)$/u;
+const NO_MATCH = /(?!)/g;
+
+/** Matches these passwords where they stand alone, in each form in which a message may quote them. */
+function anyOf(passwords: readonly string[]): RegExp {
+  const patterns = passwords
+    .filter((password) => password !== '')
+    .sort((a, b) => b.length - a.length)
+    .map((password) => {
+      const isGuess = password.length < MIN_PASSWORD || (password.length < RUN && LIKE_A_WORD.test(password));
+      if (isGuess) return valueOf(escaped(password), PASSWORD_NAMES);
+      const forms = [...new Set(encodings(password))].map(escaped).join('|');
+      return `(?<![\\p{L}\\p{N}])(?:${forms})(?![\\p{L}\\p{N}])`;
+    });
+  return patterns.length === 0 ? NO_MATCH : new RegExp(patterns.join('|'), 'gu');
+}
+
+const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 
 /** Every passage of this length, in the text and in the forms in which a message may quote it. */
 function runsIn(secret: string): ReadonlySet<string> {
@@ -130,11 +156,16 @@ function mask(text: string, secrets: string[]): string {
   return secrets.reduce((result, secret) => (secret === '' ? result : result.replaceAll(secret, MASK)), text);
 }
 
-function valueOf(word: string): RegExp {
-  const quoted = `(?<=(["'\`]))${word}(?=\\1)`;
-  const named = `(?<=[:=/@]|(?:secret|password)\\s*[:=]\\s*)${word}(?![\\p{L}\\p{N}])`;
-  return new RegExp(`${quoted}|${named}`, 'giu');
-}
+const SECRET_NAMES = '(?:secret|password)\\s*[:=]\\s*';
+/** As in "weak password (hunter)". */
+const PASSWORD_NAMES = '(?:[Pp]assw(?:or)?d|[Pp]assphrase|[Ss]ecret|[Tt]oken)\\s*[:=(]?\\s*';
+
+/** The pattern of a word that is used as a value: in quotes, after one of `:=/@`, or after a name that says so. */
+const valueOf = (word: string, names: string): string =>
+  ['"', "'", '`']
+    .map((quote) => `(?<=${quote})${word}(?=${quote})`)
+    .concat(`(?<=[:=/@]|${names})${word}(?![\\p{L}\\p{N}])`)
+    .join('|');
 
 function oneLine(text: string): string {
   return text.replace(BREAKS, ' ').replace(CONTROL, '').trim();

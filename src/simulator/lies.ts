@@ -51,6 +51,15 @@ export const cancelAnswerSchema = z.strictObject({
 });
 export type CancelAnswer = z.infer<typeof cancelAnswerSchema>;
 
+/** A server that is ready, and that exists, shows this status in reads, in the list of servers, or in both. */
+export const falseStatusSchema = z.strictObject({
+  status: text,
+  where: z.enum(['reads', 'list', 'both']),
+  ...whose,
+  ...window,
+});
+export type FalseStatus = z.infer<typeof falseStatusSchema>;
+
 export interface LieHandle {
   /** How many answers have been changed. */
   readonly count: number;
@@ -67,6 +76,7 @@ export class Lies {
   readonly #answers = new Set<Lie<FalseAnswer>>();
   readonly #lists = new Set<Lie<ShortList>>();
   readonly #cancels = new Set<Lie<CancelAnswer>>();
+  readonly #statuses = new Set<Lie<FalseStatus>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -87,7 +97,13 @@ export class Lies {
     return tell(this.#cancels, answer);
   }
 
+  /** If several match a server, the first one decides. */
+  misname(status: FalseStatus): LieHandle {
+    return tell(this.#statuses, status);
+  }
+
   end(): void {
+    this.#statuses.clear();
     this.#answers.clear();
     this.#lists.clear();
     this.#cancels.clear();
@@ -110,6 +126,18 @@ export class Lies {
   kept(list: List, account: string): number {
     const told = this.#current(this.#lists, (lie) => lie.list === list && (lie.account ?? account) === account);
     return told?.keep ?? Infinity;
+  }
+
+  /** The status of this server in a read or in the list; undefined for the true one. */
+  statusFor(param: string, { account, where }: { account: string; where: 'reads' | 'list' }): string | undefined {
+    const told = this.#current(
+      this.#statuses,
+      (lie) =>
+        (lie.param ?? param) === param &&
+        (lie.account ?? account) === account &&
+        (lie.where === 'both' || lie.where === where),
+    );
+    return told?.status;
   }
 
   /** What this DELETE gets; undefined for the documented answer. */

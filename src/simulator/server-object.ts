@@ -5,8 +5,6 @@ import type { SimulatedProduct } from './settings.ts';
 export const RUNNING = 'running';
 export const POWERING_ON = 'paused';
 export const SHUTTING_DOWN = 'shutting down';
-/** Of a server that is gone. No source shows one. */
-export const CANCELLED = 'cancelled';
 /** Also of a dormant server. */
 export const SHUT_DOWN = 'shut down';
 

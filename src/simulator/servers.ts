@@ -1,7 +1,7 @@
 /** Current and former servers, by serial and by identifier, and how reads show them. */
 import { isDeepStrictEqual } from 'node:util';
 import type { TaskNumber } from '../base/exact-numbers.ts';
-import { CANCELLED, POWERING_ON, RUNNING, type ServerObject } from './server-object.ts';
+import { POWERING_ON, RUNNING, type ServerObject } from './server-object.ts';
 import { LINK_LOCAL, SAME_MAC, ZERO_MAC, type Addresses, type Settings } from './settings.ts';
 import type { Task } from './tasks.ts';
 
@@ -272,16 +272,21 @@ export class Servers {
 
   /** Whether the list keeps the server after its end, or reads too. */
   #isKeptAs({ end, readyAt }: SimulatedServer, how: 'listed' | 'shown'): boolean {
-    const { cancelled } = this.#settings.variants;
+    const { cancelled, cancelledMs } = this.#settings.variants;
     const isKept = cancelled === 'shown' || cancelled === how;
-    return isKept && end?.how === 'cancelled' && readyAt <= end.at;
+    if (!isKept || end?.how !== 'cancelled' || readyAt > end.at) return false;
+    return this.#settings.clock.now() < end.at + cancelledMs;
+  }
+
+  #isShownAsCancelled(server: SimulatedServer): boolean {
+    return !this.#isStillShown(server) && this.#isKeptAs(server, 'listed');
   }
 
   /** The status that reads show. */
   statusOf(server: SimulatedServer): string {
     const { object, readyAt, changing } = server;
     const now = this.#settings.clock.now();
-    if (!this.#isStillShown(server) && this.#isKeptAs(server, 'listed')) return CANCELLED;
+    if (this.#isShownAsCancelled(server)) return this.#settings.variants.cancelledAs;
     if (changing !== undefined && now < changing.until) return changing.shows;
     const isPaused = now >= readyAt && now < readyAt + this.#settings.variants.pausedMs;
     return isPaused && object.status === RUNNING ? POWERING_ON : object.status;
@@ -303,7 +308,9 @@ export class Servers {
 
   #shown(server: SimulatedServer, asked: string): ServerObject {
     this.settle(server);
-    const { object, shows } = server;
+    const { object } = server;
+    const isBare = this.#isShownAsCancelled(server) && this.#settings.variants.cancelledAddresses === 'dropped';
+    const shows = isBare ? 'none' : server.shows;
     const identifier = this.#spelled(object.identifier, asked);
     const status = this.statusOf(server);
     if (shows === 'all' && identifier === object.identifier && status === object.status) return object;

@@ -4,8 +4,18 @@ import { type SimulatedAccounts, loginError, type Restriction } from './accounts
 import type { Api } from './api/api.ts';
 import { APIS } from './api/apis.ts';
 import type { Fleet } from './fleet.ts';
+import type { ServerObject } from './server-object.ts';
+import type { FoundServer } from './servers.ts';
 import type { SwitchCall, RequestEntry } from './ledger.ts';
-import { type CancelAnswer, type FalseAnswer, type LieHandle, Lies, type List, type ShortList } from './lies.ts';
+import {
+  type CancelAnswer,
+  type FalseAnswer,
+  type FalseStatus,
+  type LieHandle,
+  Lies,
+  type List,
+  type ShortList,
+} from './lies.ts';
 import {
   changeAnswers,
   type CreateAnswer,
@@ -103,7 +113,12 @@ export class SimulatedProvider {
     return this.#lies.answerCancels(answer);
   }
 
-  /** Ends every false answer, every short list and every odd answer to a DELETE. */
+  /** A server that is ready shows this status within a time window, whatever it does. */
+  misname(status: FalseStatus): LieHandle {
+    return this.#lies.misname(status);
+  }
+
+  /** Ends every false answer and status, every short list and every odd answer to a DELETE. */
   endLies(): void {
     this.#lies.end();
   }
@@ -237,8 +252,21 @@ export class SimulatedProvider {
   #listServers(account: string): WireResponse {
     const { named } = this.#api;
     if (!named) return this.#missing();
-    const servers = this.#fleet.list(account).slice(0, this.#kept('servers', account));
+    const servers = this.#fleet
+      .list(account)
+      .slice(0, this.#kept('servers', account))
+      .map((server) => this.#misnamed(server, 'ready', { account, where: 'list' }));
     return json(200, named.list(servers, this.#settings.products));
+  }
+
+  /** A server that is ready shows another status within a time window. */
+  #misnamed(
+    object: ServerObject,
+    state: FoundServer['state'],
+    asked: { account: string; where: 'reads' | 'list' },
+  ): ServerObject {
+    const status = state === 'ready' ? this.#lies.statusFor(object.identifier, asked) : undefined;
+    return status === undefined ? object : { ...object, status };
   }
 
   #createNamed(account: string, request: WireRequest, entry: Entry, identifier: string): WireResponse {
@@ -322,8 +350,11 @@ export class SimulatedProvider {
     const isCreating = found.state === 'creating';
     if (isCreating && readDuringTask !== 200) return this.#refuseDuringTask(readDuringTask);
     this.#fleet.wasRead(found.serial);
-    const object = isCreating ? { ...found.object, status: 'installing' } : found.object;
-    return json(200, this.#api.server(object, this.#settings.products));
+    const object = isCreating ? { ...found.object, status: this.#settings.variants.creatingAs } : found.object;
+    return json(
+      200,
+      this.#api.server(this.#misnamed(object, found.state, { account, where: 'reads' }), this.#settings.products),
+    );
   }
 
   #cancel(account: string, identifier: string): WireResponse {

@@ -26,6 +26,9 @@ export const CHOICES = {
   failedTask: ['error', 'error-then-denied', 'error-then-pending', 'text'],
   taskOfCancelled: ['remembered', 'forgotten'],
   cancelled: ['forgotten', 'listed', 'shown'],
+  cancelledAs: ['cancelled', 'deleted', 'terminated'],
+  cancelledAddresses: ['kept', 'dropped'],
+  creatingAs: ['installing', 'removed'],
   missingCall: [404, 405, 501],
   furtherFields: ['taken', 'ignored', 'refused'],
   names: ['kept', 'cut', 'dropped'],
@@ -147,6 +150,16 @@ export const variantsSchema = z.strictObject({
     .describe(
       'a server that was cancelled; listed: the list keeps it, with the status cancelled; shown: so do reads of it',
     ),
+  cancelledAs: z.enum(CHOICES.cancelledAs).exactOptional().describe('the status of such a server'),
+  cancelledAddresses: z
+    .enum(CHOICES.cancelledAddresses)
+    .exactOptional()
+    .describe('whether reads show the addresses of such a server'),
+  cancelledMs: msOrForever.exactOptional().describe('for how long it is kept; null: forever'),
+  creatingAs: z
+    .enum(CHOICES.creatingAs)
+    .exactOptional()
+    .describe('the status of a server whose task runs, where a read shows it'),
   refusedStatus: z
     .literal(CHOICES.refusedStatus)
     .exactOptional()
@@ -199,6 +212,10 @@ const SIMPLE = {
   changeTakesMs: 0,
   names: 'kept',
   cancelled: 'forgotten',
+  cancelledAs: 'cancelled',
+  cancelledAddresses: 'kept',
+  cancelledMs: Infinity,
+  creatingAs: 'installing',
   missingCall: 404,
   priceList: 'exact',
 } as const satisfies VariantOptions;

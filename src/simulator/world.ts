@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { toTask } from '../base/exact-numbers.ts';
 import { RESTRICTIONS } from './accounts.ts';
-import { cancelAnswerSchema, falseAnswerSchema, shortListSchema } from './lies.ts';
+import { cancelAnswerSchema, falseAnswerSchema, falseStatusSchema, shortListSchema } from './lies.ts';
 import { worldSchema } from './settings.ts';
 import type { Simulation } from './simulation.ts';
 
@@ -98,8 +98,15 @@ const ORDERS: Readonly<Record<string, Order>> = {
     cancelAnswerSchema.extend({ forMs }).refine(isOneWindow, ONE_WINDOW),
     (simulation, fields) => void simulation.provider.answerCancels(lasting(simulation, fields)),
   ),
-  endLies: order('ends every false answer, short list and cancelAnswer', z.strictObject({}), ({ provider }) =>
-    provider.endLies(),
+  misname: order(
+    'a server that is ready shows another status, such as removed',
+    falseStatusSchema.extend({ forMs }).refine(isOneWindow, ONE_WINDOW),
+    (simulation, fields) => void simulation.provider.misname(lasting(simulation, fields)),
+  ),
+  endLies: order(
+    'ends every false answer and status, short list and cancelAnswer',
+    z.strictObject({}),
+    ({ provider }) => provider.endLies(),
   ),
   taskNumbering: order(
     'numbers tasks in another way',

@@ -95,14 +95,10 @@ export class Replica {
     const { arena, flags, env, skewMs, onEnd } = this.#options;
     const own = [`--kubeconfig=${this.#kubeconfig}`, `--journal-dir=${this.#journal}`];
     const skew = skewMs === undefined ? [] : [`--import=${skewModule(skewMs)}`];
-    const child = spawn(
-      process.execPath,
-      ['--enable-source-maps', ...skew, arena.program, ...flags, ...own, ...this.further],
-      {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        env: { ...env, PATH: process.env.PATH, NODE_COMPILE_CACHE: join(arena.folder, 'compile-cache') },
-      },
-    );
+    const child = spawn(process.execPath, [...skew, arena.program, ...flags, ...own, ...this.further], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...env, PATH: process.env.PATH, NODE_COMPILE_CACHE: join(arena.folder, 'compile-cache') },
+    });
     createInterface({ input: child.stdout }).on('line', (line) => this.log.push(line));
     createInterface({ input: child.stderr }).on('line', (line) => this.stderr.push(line));
     const { pid } = child;

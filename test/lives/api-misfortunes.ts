@@ -83,6 +83,22 @@ export class ApiMisfortunes {
     random.pick(acts)();
   }
 
+  /**
+   * Servers that run are shown as removed, or by a word that no one knows. As long as both the list and reads say so, or there is no
+   * list, it looks like an absence.
+   */
+  misname(random: Random): void {
+    const { simulation, world, absences, now, tell } = this.#parts;
+    if (!absences.mayBegin(now())) return;
+    const where = hasList(world) ? random.pick(['reads', 'reads', 'list', 'both'] as const) : 'reads';
+    const hasTruth = hasList(world) && listsSoon(world) && where === 'reads';
+    const untilMs = now() + random.int(1_000, hasTruth ? 25 * MINUTE : LONGEST_ABSENCE_MS);
+    absences.lasts(untilMs);
+    const status = random.pick(['removed', 'deleted', 'Cancelled', 'archived']);
+    simulation.provider.misname({ status, where, untilMs });
+    tell(`servers show ${status} in ${where} until ${new Date(untilMs).toISOString()}`);
+  }
+
   /** Ends all of them but the orders that only seem to have failed. */
   end(): void {
     const { simulation, late } = this.#parts;

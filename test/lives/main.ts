@@ -49,6 +49,7 @@ async function search(): Promise<void> {
     repeated: 0,
     held: 0,
     tooLate: 0,
+    ofFailed: 0,
     requests: 0,
     repeats: 0,
     crashes: 0,
@@ -85,6 +86,7 @@ async function search(): Promise<void> {
       'repeated',
       'held',
       'tooLate',
+      'ofFailed',
       'requests',
       'repeats',
       'crashes',
@@ -109,9 +111,9 @@ async function search(): Promise<void> {
   say(
     `${total.changed} changes of servers in place, ${total.pricedChanges} requests for them judged by a limit in money, and ${total.stopped} shutdowns`,
   );
-  const { named, repeated, held, tooLate, requests, repeats } = total;
+  const { named, repeated, held, tooLate, ofFailed, requests, repeats } = total;
   say(
-    `orders under an identifier: ${requests} requests, ${repeats} of them repeats; ${named} accepted, ${repeated} of them accepted again, ${held} after a proxy had held them back, ${tooLate} of those too late to be found`,
+    `orders under an identifier: ${requests} requests, ${repeats} of them repeats; ${named} accepted, ${repeated} of them accepted again, ${held} after a proxy had held them back, ${tooLate} of those too late to be found; ${ofFailed} under the identifier of a failed order of another object`,
   );
   say(`worlds in which ${[...drawn].map(([name, count]) => `${name}: ${count}`).join('; ')}`);
   const { forgotten, upgrades, downgrades, left } = versions;

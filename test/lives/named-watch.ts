@@ -32,6 +32,8 @@ export class NamedWatch {
   held = 0;
   /** Number of those that came too late to be found (documented limit). */
   tooLate = 0;
+  /** Number of orders under the identifier of a failed order of another object. */
+  ofFailed = 0;
   readonly #around: Around;
   /** By uid: since when the object is being deleted. */
   readonly #deletedAt = new Map<string, number>();
@@ -73,6 +75,18 @@ export class NamedWatch {
       );
   }
 
+  #isOfFailed(serial: number, uid: string): boolean {
+    const { simulation, orders } = this.#around;
+    const lives = simulation.fleet.history();
+    const identifier = lives.find((life) => life.serial === serial)?.identifier;
+    return lives.some(
+      (life) =>
+        life.identifier === identifier &&
+        life.state === 'failed' &&
+        ![undefined, uid].includes(orders.uidOf(life.serial)),
+    );
+  }
+
   #follow(): void {
     const { object } = this.#around.api.servers.changes.at(-1) ?? {};
     const { uid = '', deletionTimestamp } = object?.metadata ?? {};
@@ -84,6 +98,7 @@ export class NamedWatch {
     const attempt = orders.attemptOf(serial);
     if (!orders.isNamed(serial)) return;
     this.accepted += 1;
+    if (this.#isOfFailed(serial, uid)) this.ofFailed += 1;
     const alive = new Set(simulation.aliveServers().map((server) => server.serial));
     const others = [...orders.of(uid)].filter((other) => other !== serial);
     if (others.some((other) => orders.attemptOf(other) === attempt)) this.repeated += 1;

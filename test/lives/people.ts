@@ -95,6 +95,7 @@ export class People {
   readonly #models: Random | undefined;
   readonly #choosing: Random | undefined;
   readonly #fields: Random;
+  readonly #orders: Orders;
   #secretVersion = 0;
   #keyId: (typeof KEY_IDS)[number] = 'key';
 
@@ -120,6 +121,7 @@ export class People {
     this.#random = random;
     this.#now = now;
     this.#tell = tell;
+    this.#orders = orders;
     this.ownership = new Ownership(api, simulation, orders);
     const { truth, ownership } = this;
     this.#caretaker = new Caretaker({ api, simulation, truth, ownership, now, tell, hasList });
@@ -261,8 +263,12 @@ export class People {
   /** Sometimes another customer has a server under the identifier, or gets one. */
   #chosen(): { identifier?: string } {
     const random = this.#choosing;
-    if (random?.chance(0.4) !== true) return {};
-    const identifier = random.pick(CHOSEN);
+    if (random === undefined) return {};
+    // The provider gives the identifier of a failed order free again, and that order may get its server after all.
+    const failed = this.#failedIdentifiers();
+    const isOfFailed = failed.length > 0 && random.chance(0.7);
+    if (!isOfFailed && !random.chance(0.4)) return {};
+    const identifier = random.pick(isOfFailed ? failed : CHOSEN);
     // The simulator gives no identifier to a second server without an order.
     const isFree = !this.#simulation.fleet.history().some((server) => isSame(identifier, server.identifier));
     if (isFree && random.chance(0.2)) {
@@ -272,6 +278,17 @@ export class People {
       this.#tell(`another customer has server ${identifier} in account ${account}`);
     }
     return { identifier };
+  }
+
+  #failedIdentifiers(): string[] {
+    const { orders, simulation, truth } = { orders: this.#orders, simulation: this.#simulation, truth: this.truth };
+    return simulation.fleet
+      .history()
+      .filter(
+        ({ serial, state }) => orders.uidOf(serial) !== undefined && (state === 'failed' || truth.hidden.has(serial)),
+      )
+      .map(({ identifier }) => identifier)
+      .filter((identifier) => /^[a-z0-9]{3,20}$/.test(identifier));
   }
 
   /** Objects that know from the start what a server of each of the few models costs. */

@@ -79,6 +79,22 @@ export function withFurtherFields(world: WorldApi, random: Random): WorldApi {
   return { ...world, variants: { ...world.variants, furtherFields, names, listsZones, listsHosts } };
 }
 
+/**
+ * What the provider calls servers that are gone, and those whose task runs, where it shows them at all. A word that no one can know
+ * passes: the deletion of an object waits for that.
+ */
+export function withWords(world: WorldApi, random: Random): WorldApi {
+  const cancelledAs = random.pick(['cancelled', 'cancelled', 'deleted', 'terminated'] as const);
+  const isKnown = cancelledAs !== 'terminated';
+  const drawn = {
+    cancelledAs,
+    cancelledMs: isKnown ? random.pick([Infinity, 30 * MINUTE]) : 20 * MINUTE,
+    cancelledAddresses: random.pick(CHOICES.cancelledAddresses),
+    creatingAs: random.pick(['installing', ...CHOICES.creatingAs] as const),
+  } satisfies VariantOptions;
+  return { ...world, variants: { ...world.variants, ...drawn } };
+}
+
 /** What the list of prices shows, if there is one. */
 export function withPriceList(world: WorldApi, random: Random): WorldApi {
   const priceList = random.pick(['exact', 'exact', 'lower', 'higher', 'missing'] as const);
@@ -122,6 +138,11 @@ export function drawnIn(world: WorldApi): string[] {
     'the list misses servers in the making': world.variants.listsCreating === false,
     'a proxy holds orders back': heldEvery > 0,
     'the list keeps cancelled servers': world.variants.cancelled !== 'forgotten',
+    'cancelled servers are shown without addresses':
+      world.variants.cancelled === 'shown' && world.variants.cancelledAddresses === 'dropped',
+    'an unknown word says that a server is cancelled':
+      world.variants.cancelled !== 'forgotten' && world.variants.cancelledAs === 'terminated',
+    'servers in the making are shown as removed': world.variants.creatingAs === 'removed',
     'servers show a part of their names': names === 'cut',
     'servers show no names': names === 'dropped',
   };

@@ -58,6 +58,7 @@ import {
   withPower,
   withPriceList,
   withOrders,
+  withWords,
   type WorldApi,
 } from './provider-api.ts';
 import { Random } from './random.ts';
@@ -97,6 +98,7 @@ export interface RunResult {
   /** Requests for them that a proxy delivered late and the provider accepted, and those of them that were too late. */
   held: number;
   tooLate: number;
+  ofFailed: number;
   /** Requests under an identifier, and those of them that were not the first under theirs. */
   requests: number;
   repeats: number;
@@ -167,11 +169,14 @@ const TASKS_SEED = 0x7a5c5;
 const WAYS_SEED = 0x4a395;
 const NAMED_SEED = 0x7a3ed;
 /** Share of the worlds with such orders, 0 to 1, in which people choose identifiers. */
-const WITH_CHOSEN = 0.4;
+const WITH_CHOSEN = 0.7;
 const CHOSEN_SEED = 0xc405e;
 /** The same for the fields of an order that few objects have. */
 const FIELDS_SEED = 0xf1e1d;
 const POWER_SEED = 0x90e4;
+/** The same for what the provider calls its servers. */
+const WORDS_SEED = 0x3a9d5;
+const MISNAMED_SEED = 0x3157a;
 /** Share of the worlds, 0 to 1, in which people switch servers off and on. */
 const WITH_POWER = 0.5;
 /** Share of the worlds, 0 to 1, in which people change servers in place. */
@@ -232,6 +237,7 @@ class SimWorld {
   readonly #creates: CreateWatch | undefined;
   readonly #worldApi: WorldApi;
   readonly #apiRandom: Random;
+  readonly #words: Random;
   readonly #late: LateServers;
   readonly #apiMisfortunes: ApiMisfortunes;
   readonly #servers: ServerWatch;
@@ -261,8 +267,10 @@ class SimWorld {
     const priceRandom = new Random(seed ^ PRICES_SEED);
     const isLimited = priceRandom.chance(WITH_PRICE_LIMIT);
     this.#apiRandom = new Random(seed ^ API_SEED);
+    this.#words = new Random(seed ^ MISNAMED_SEED);
     const named = new Random(seed ^ NAMED_SEED);
-    const ordering = withFurtherFields(withOrders(drawApi(this.#apiRandom), named), new Random(seed ^ FIELDS_SEED));
+    const worded = withWords(withOrders(drawApi(this.#apiRandom), named), new Random(seed ^ WORDS_SEED));
+    const ordering = withFurtherFields(worded, new Random(seed ^ FIELDS_SEED));
     const power = new Random(seed ^ POWER_SEED);
     const isSwitched = power.chance(WITH_POWER);
     const priced = withPriceList(ordering, new Random(seed ^ PRICE_LIST_SEED));
@@ -415,6 +423,7 @@ class SimWorld {
       if (this.#sets?.random.chance(0.8) === true) this.#sets.people.act();
       if (this.#isWorse && this.#random.chance(0.4)) this.#misfortunes.act();
       if (this.#isWorse && this.#apiRandom.chance(0.3)) this.#apiMisfortunes.act();
+      if (this.#isWorse && this.#words.chance(0.08)) this.#apiMisfortunes.misname(this.#words);
       this.#changeWeather();
       this.#strike();
       this.#observe();
@@ -567,6 +576,7 @@ class SimWorld {
       repeated: this.#named.repeated,
       held: this.#named.held,
       tooLate: this.#named.tooLate,
+      ofFailed: this.#named.ofFailed,
       requests: this.#orders.requests,
       repeats: this.#orders.repeats,
       variants: drawnIn(this.#worldApi),

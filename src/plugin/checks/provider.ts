@@ -117,7 +117,7 @@ function aboutOrders({ metadata: { name }, status }: ServerCatalog, where: strin
           CHECK,
           `${name}: new orders wait, because the list of servers, which tells which way orders go, could not be read`,
           readAgain(name, where),
-          '# if this persists, start the operator with --orders=named or --orders=anonymous',
+          '# if this persists, start the operator with --orders=anonymous',
         ),
       ];
     case undefined:

@@ -34,8 +34,8 @@ const TEXTS: Readonly<Record<FurtherField, (spec: Asked) => string | undefined>>
 
 export const furtherTexts = (spec: Asked): string[] =>
   Object.values(TEXTS)
-    .map((textIn) => textIn(spec))
-    .filter((text) => text !== undefined && text !== '');
+    .map((textIn) => textIn(spec) ?? '')
+    .filter((text) => text !== '');
 
 /** All of it in one line, without the keys. */
 export const requestText = (spec: Asked & { product: string; image: string; diskSize: number }): string =>

@@ -130,7 +130,7 @@ const REMARKS: Partial<Record<OrdersGo, string>> = {
     'the object asks you',
   unknown:
     '. New orders wait: with --orders=auto, the list of servers decides which way orders go, and it cannot be read. If this ' +
-    'persists, start the operator with --orders=named or --orders=anonymous',
+    'persists, start the operator with --orders=anonymous',
 };
 
 /** The provider refuses the key's calls, so its last lists may no longer be for this key. */

@@ -2,7 +2,8 @@
  * The API as public documents and clients of the same API tell. It was written from those sources, and was never
  * compared with a live service.
  */
-import { CANCELLED, type ServerObject } from '../server-object.ts';
+import type { ServerObject } from '../server-object.ts';
+import { CHOICES } from '../variants.ts';
 import type { SimulatedProduct } from '../settings.ts';
 import { type Api, type ChangeRequest, documentedTaskStatus, NOT_THERE } from './api.ts';
 import { readFurther } from './further-fields.ts';
@@ -65,6 +66,9 @@ function readChange(body: Readonly<Record<string, unknown>>, products: Simulated
   const needsOff = devices.length > 0 || 'boot_device' in body || 'iso_image' in body;
   return { product, diskSize, extraCores, extraMemory, name, ...Object.fromEntries(devices), needsOff };
 }
+
+/** The list shows only these: no source shows one of a server that exists. */
+const LISTED_STATUS = new Set<string>([...CHOICES.cancelledAs, 'removed']);
 
 export const publicApi: Api = {
   error: (error) => ({ error }),
@@ -151,7 +155,7 @@ export const publicApi: Api = {
       byKey(
         servers.map((server) => {
           const { identifier, status } = server;
-          return [identifier, { ...summary(server, products), ...(status === CANCELLED && { status }) }];
+          return [identifier, { ...summary(server, products), ...(LISTED_STATUS.has(status) && { status }) }];
         }),
       ),
     isIdentifier: (text) => /^[a-z0-9]{3,20}$/.test(text),

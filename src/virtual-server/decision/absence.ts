@@ -23,8 +23,8 @@ import {
   type Memo,
   type Unlisted,
 } from './memo.ts';
-import type { Outcome, ServerAnswer } from './types.ts';
-import { NO_OTHER, RESTORE_KEY } from './sentences.ts';
+import type { Denial, Outcome } from './types.ts';
+import { NO_OTHER, RESTORE_KEY, denialText } from './sentences.ts';
 import { isToExpire } from './expiry.ts';
 import type { Unrecognized } from './identity.ts';
 import { saysGone, takerOf } from './inputs.ts';
@@ -85,10 +85,10 @@ export function pauseOf({ since }: Denials, graceMs: number, { monotonic, timing
   return left > 0 ? Math.min(left, pause) : pause;
 }
 
-/** The verdict while the absence is unproven. `pauseMs`: until the next check. */
+/** The verdict while the absence is unproven. `said`: what the provider answers. `pauseMs`: until the next check. */
 export function unprovenVerdict(
   denials: Denials,
-  what: string,
+  said: string,
   graceMs: number,
   pauseMs: number,
   { now, monotonic }: View,
@@ -98,7 +98,7 @@ export function unprovenVerdict(
   return {
     reason: 'AbsenceUnproven',
     message:
-      `The provider answers that ${what} does not exist, which may be an error of the provider. The operator has counted ` +
+      `The provider answers that ${said}, which may be an error of the provider. The operator has counted ` +
       `${Math.min(denials.counted, needed)} of at least ${needed} such answers, and believes them at ${earliest} at the earliest. ` +
       `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)})`,
   };
@@ -204,12 +204,7 @@ type LookOperation = 'look' | 'cancel' | 'order';
  * The provider denies the server, in the answer to a read or a DELETE: one hint, and proof together with enough others. Your
  * annotation is proof as well, since only you can check with the provider in another way.
  */
-export function absent(
-  at: View,
-  record: Held,
-  operation: LookOperation,
-  denial: Extract<ServerAnswer, { type: 'serverNotFound' }>,
-): Outcome {
+export function absent(at: View, record: Held, operation: LookOperation, denial: Denial): Outcome {
   const { object } = at;
   const { identifier } = record;
   const goes = isEnding(at, record);
@@ -232,14 +227,21 @@ export function absent(
   if (isGone === true) return sealed(withMemo(at, withoutGone(memo)), record, jittered(resync, at));
   if (!denial.counts || denials === undefined) {
     const pause = goes ? at.timing.pollMs : resync;
-    const message =
-      `Server ${identifier} is not visible with this API key, which does not prove that it is gone: ${denial.detail}. ` +
-      'The operator keeps checking';
+    const situation = denial.isCancelled
+      ? denialText(identifier, true)
+      : `Server ${identifier} is not visible with this API key`;
+    const message = `${situation}, which does not prove that it is gone: ${denial.detail}. The operator keeps checking`;
     return retryLater(at, operation, { record, verdict: { reason: 'ServerNotVisible', message } }, pause);
   }
   const afterMs = pauseOf(denials, grace, at);
   const verdict = mayCome
     ? inUseVerdict(identifier, object.spec)
-    : unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, at);
+    : unprovenVerdict(
+        denials,
+        `server ${identifier} ${denial.isCancelled ? 'is cancelled' : 'does not exist'}`,
+        grace,
+        afterMs,
+        at,
+      );
   return endVisit(at, { record, verdict }, { operation, afterMs }, memo);
 }

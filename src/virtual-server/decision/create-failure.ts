@@ -17,7 +17,7 @@ import { withEvidence, withoutFailures, type Denials, type Failure } from './mem
 import { endVisit, failed, goOn, retryLater } from './outcome.ts';
 import { withoutSilence, withSilence } from './silent-task.ts';
 import { taskField } from './server-status.ts';
-import { cutSaid } from './sentences.ts';
+import { cutSaid, denialText } from './sentences.ts';
 import type { Operation, Outcome, ServerAnswer } from './types.ts';
 import { park, withMemo, type OwnView, type View } from './view.ts';
 
@@ -90,27 +90,25 @@ export function failedUnseen(
   const isDenied = isProven(denials, grace, at);
   if (isDenied && denials.unlisted !== 'no' && record.attempt !== undefined)
     return goOn(withEvidence(at.memo, { createdNothing: { attempt: record.attempt, at: at.monotonic } }));
-  const parts = { record, fields, verdict: verdictOf(record, situationOf(at, record, denials, grace)) };
+  const parts = {
+    record,
+    fields,
+    verdict: verdictOf(record, situationOf(at, denialText(identifier, answer.isCancelled), denials, grace)),
+  };
   if (isDenied) return retryLater(at, 'follow', parts, at.timing.pollMs);
   const plan = { operation: 'follow', afterMs: pauseOf(denials, grace, at) } as const;
   return endVisit(at, parts, plan, withoutFailures(at.memo));
 }
 
-function situationOf(
-  { now, monotonic }: View,
-  { identifier = '' }: ServerRecord,
-  { unlisted, since }: Denials,
-  grace: number,
-): string {
+function situationOf({ now, monotonic }: View, denial: string, { unlisted, since }: Denials, grace: number): string {
   if (unlisted === 'no')
     return (
-      `The provider does not show server ${identifier}, but it has no list of servers that proves that none was created. ` +
+      `${denial}, but it has no list of servers that proves that none was created. ` +
       'So the operator orders no other one without you'
     );
   const at = timestamp(now + Math.max(0, since + grace - monotonic));
   return (
-    `The provider does not show server ${identifier}, and its list of servers does not have it. If this lasts until ${at}, ` +
-    'the operator orders again'
+    `${denial}, and its list of servers does not have it. If this lasts until ${at}, ` + 'the operator orders again'
   );
 }
 

@@ -332,7 +332,7 @@ export function withoutClaim(record: ServerRecord): ServerRecord {
  * the next order may follow, RFC 3339; left out: at once.
  */
 export function withFailedOrder(record: ServerRecord, retryAt?: string): ServerRecord {
-  const { attempt, attemptedAt, task, identifier, account, createFailure, sent } = record;
+  const { attempt, attemptedAt, ordered, task, identifier, account, createFailure, sent } = record;
   const left = { ...withoutClaim(record), ...settledWith(record) };
   if (createFailure === undefined || identifier === undefined) return left;
   const order: FailedOrder = {
@@ -342,6 +342,7 @@ export function withFailedOrder(record: ServerRecord, retryAt?: string): ServerR
     identifier,
     ...(account !== undefined && { account }),
     said: createFailure.said,
+    ...(ordered !== undefined && ordered.attempt === attempt && { product: ordered.product }),
     ...(retryAt !== undefined && { retryAt }),
     ...(sent?.chosen && { chosen: true }),
   };
@@ -356,11 +357,12 @@ export function withoutFailed<R extends ServerRecord>(record: R, orders: readonl
 
 /** The record that holds the server of an order again that had counted as failed. */
 export function withOrderAgain(record: ServerRecord, order: FailedOrder): ServerRecord {
-  const { attempt, attemptedAt, task, identifier, account } = order;
+  const { attempt, attemptedAt, product, task, identifier, account } = order;
   return {
     ...withoutFailed(record, [order]),
     ...(attempt !== undefined && { attempt }),
     ...(attemptedAt !== undefined && { attemptedAt }),
+    ...(attempt !== undefined && product !== undefined && { ordered: { attempt, product } }),
     ...(task !== undefined && { task }),
     ...(account !== undefined && { account }),
     identifier,

@@ -224,8 +224,11 @@ export type PowerAnswer =
 
 /** How far the end of a server has come. */
 export type End =
-  /** A DELETE was sent; its answer was lost, or a later read has shown the server. */
-  | { state: 'requested'; identifier: string }
+  /**
+   * A DELETE was sent; its answer was lost, or a later read has shown the server. `saidBefore`: the provider had shown the server as
+   * cancelled before the DELETE already, so that word tells nothing about it.
+   */
+  | { state: 'requested'; identifier: string; saidBefore?: true }
   | AnsweredCancel
   /** The provider's word, confirmed by what it shows since. */
   | { state: 'confirmed'; identifier: string }
@@ -244,6 +247,8 @@ export interface AnsweredCancel {
   /** When the first and the last of these answers came, on the monotonic clock (ms). */
   since: number;
   askedAt: number;
+  /** As above. */
+  saidBefore?: true;
 }
 
 export const NEW_MEMO: Memo = { evidence: {}, failures: 0 };
@@ -287,6 +292,16 @@ export function wasRequested(memo: Memo, identifier: string | undefined): boolea
 export function wasSent(memo: Memo, identifier: string | undefined): boolean {
   const end = endOf(memo, identifier);
   return end !== undefined && (end.state !== 'gone' || end.wasRequested);
+}
+
+/**
+ * True if the list has to tell what a status means that says that the server is cancelled: it is new since a DELETE whose answer was
+ * lost, or it was there before a DELETE that was answered with 200. Before a DELETE with an answer, another one tells more.
+ */
+export function isForList(memo: Memo, identifier: string): boolean {
+  const end = endOf(memo, identifier);
+  if (end?.state === 'answered') return end.saidBefore === true;
+  return end?.state === 'requested' && end.saidBefore !== true;
 }
 
 export function withGone(memo: Memo, identifier: string): Memo {

@@ -12,6 +12,7 @@ export function claimed({ object, own, now }: View, attempt: string, account: st
     account,
     attempt,
     attemptedAt: timestamp(now),
+    ordered: { attempt, product: object.spec.product },
     orphans,
     failed,
     settled,

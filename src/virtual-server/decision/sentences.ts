@@ -38,6 +38,12 @@ export const RESTORE_KEY = 'If you changed the API key or the base URL, restore 
 export const OTHER_KEY =
   'the API key or the base URL differs from the one with which it was last seen. Restore that key or URL';
 
+/** How the provider denies a server: it does not show it, or shows it as cancelled. */
+export const denialText = (identifier: string, isCancelled = false): string =>
+  isCancelled
+    ? `The provider shows server ${identifier} as cancelled`
+    : `The provider does not show server ${identifier}`;
+
 /** Why a denial proves nothing: the provider's list contradicts it. */
 export const LISTED = "the provider's list of servers still has it";
 

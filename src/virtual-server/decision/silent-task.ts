@@ -98,7 +98,13 @@ export function vanished(at: View, record: ServerRecord): Outcome {
   const isNew = record.attemptedAt !== undefined && settling.now - Date.parse(record.attemptedAt) < grace;
   const verdict: Verdict = isNew
     ? { reason: 'Creating', message: `Order accepted (task ${task}); the provider does not show the task yet` }
-    : unprovenVerdict(denials, identifier === undefined ? what : `task ${task} and ${what}`, grace, afterMs, settling);
+    : unprovenVerdict(
+        denials,
+        `${identifier === undefined ? what : `task ${task} and ${what}`} does not exist`,
+        grace,
+        afterMs,
+        settling,
+      );
   const memo = withoutFailures(withoutSilence(settling.memo));
   const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
   return endVisit(settling, parts, { operation: 'follow', afterMs }, memo);
@@ -114,6 +120,9 @@ function askedInVain(at: View, record: ServerRecord, verdict: Verdict, fields?: 
 export function withSilence(memo: Memo, silence: Silence): Memo {
   return withEvidence(memo, { task: { state: 'silent', ...silence } });
 }
+
+/** The task has just said that its order failed. */
+export const saysFailed = ({ evidence: { task } }: Memo): boolean => task?.state === 'silent' && task.why === 'failed';
 
 export function withoutSilence(memo: Memo): Memo {
   return memo.evidence.task?.state === 'silent' ? withEvidence(memo, { task: undefined }) : memo;

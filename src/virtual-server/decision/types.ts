@@ -32,8 +32,11 @@ export interface HandOver {
   giver?: string | undefined;
 }
 
-/** `held`: leaves out objects that are only about to adopt the server. */
-type Asker = Pick<ServerRecord, 'account' | 'fingerprint'> & { held?: true };
+/**
+ * `held`: leaves out objects that are only about to adopt the server. `missing`: also asks for objects whose server counts as
+ * missing.
+ */
+type Asker = Pick<ServerRecord, 'account' | 'fingerprint'> & { held?: true; missing?: true };
 
 /** Other objects, as `namespace/name`; `account` is the account of the object that asks. */
 export interface Others {
@@ -117,14 +120,19 @@ export interface Park {
 }
 
 /** What the provider answered to a question about a server. */
-export type ServerAnswer =
-  | ShownServer
-  /**
-   * The provider says that the server does not exist. `counts`: with the account of the record, with non-empty lists, and
-   * the list of servers does not contradict it; `detail`: why it proves nothing, if so.
-   */
-  | { type: 'serverNotFound'; counts: boolean; detail: string; unlisted: Unlisted }
-  | Failed;
+export type ServerAnswer = ShownServer | Denial | Failed;
+
+/** The provider says that the server does not exist. */
+export interface Denial {
+  type: 'serverNotFound';
+  /** With the account of the record, with non-empty lists, and the list of servers does not contradict it. */
+  counts: boolean;
+  /** Why it proves nothing, if so. */
+  detail: string;
+  unlisted: Unlisted;
+  /** The provider shows it as cancelled (operations/shown-cancelled.ts). */
+  isCancelled?: true;
+}
 
 export interface ShownServer {
   type: 'server';

@@ -1,6 +1,7 @@
 /** Takes over the server that the annotation `adopt` names: reads it, and holds it if no other object does. */
 import { eventOf, type Verdict } from '../../controller/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../api/names.ts';
+import { saysCancelled } from '../../base/cancelled.ts';
 import { unknownIn, type ServerRecord, type Held } from '../../api/record.ts';
 import { fingerprintOf } from '../decision/identity.ts';
 import { withEvidence, withoutFailures } from '../decision/memo.ts';
@@ -37,6 +38,7 @@ export async function adopt(visit: Visit, at: View, { record, identifier }: Adop
     if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
     return notAdopted(visit.view(), record, identifier, answer);
   }
+  if (saysCancelled(answer.server.status)) return notAdopted(visit.view(), record, identifier, 'cancelled');
   // Only an object whose key can read the server learns whether others hold it. Another key of the same account has
   // another account name, so only the read shows that it is the same server. The later object gives way.
   const fingerprint = fingerprintOf(answer.server);
@@ -117,14 +119,14 @@ export function notAdopted(
   at: View,
   known: ServerRecord | undefined,
   identifier: string,
-  answer: Exclude<ServerAnswer, ShownServer>,
+  answer: Exclude<ServerAnswer, ShownServer> | 'cancelled',
 ): Outcome {
-  if (answer.type === 'failed') return failed(at, 'adopt', answer.error);
-  const verdict: Verdict = {
-    reason: 'ServerNotVisible',
-    message:
-      `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is not visible with this API key. The operator keeps ` +
-      'checking. If the key is wrong, correct the Secret',
-  };
+  if (answer !== 'cancelled' && answer.type === 'failed') return failed(at, 'adopt', answer.error);
+  const situation =
+    answer === 'cancelled'
+      ? 'is cancelled, as the provider shows it. The operator orders nothing in its place, and keeps checking'
+      : 'is not visible with this API key. The operator keeps checking. If the key is wrong, correct the Secret';
+  const message = `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, ${situation}`;
+  const verdict: Verdict = { reason: 'ServerNotVisible', message };
   return retryLater(at, 'adopt', { record: known, verdict }, at.timing.pollMs);
 }

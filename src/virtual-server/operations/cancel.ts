@@ -22,8 +22,8 @@ import {
   withoutDenials,
   withoutFailures,
   answeredCancel,
-  wasSent,
   type AnsweredCancel,
+  type End,
   type Memo,
 } from '../decision/memo.ts';
 import { absent, notRecognized } from '../decision/absence.ts';
@@ -35,6 +35,7 @@ import { accountOf, withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { lostToAnother } from './identifier-taken.ts';
 import { readAgain, readServer } from './reads.ts';
+import { unlessCancelled } from './shown-cancelled.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { wasRead } from '../decision/server-status.ts';
 
@@ -58,7 +59,8 @@ async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<O
   const { session } = key.value;
 
   // Another server may have the identifier now, so read the server first.
-  const shown = await readServer(identifier, record.account, session, visit.object);
+  const read = await readServer(identifier, record.account, session, visit.object);
+  const shown = await unlessCancelled(visit, record, read, { session, purpose: 'cancel' });
   const before = visit.view();
   if (shown.type === 'failed') return notCancelled(before, shown.error);
   if (shown.type === 'serverNotFound' && !shown.counts) visit.suspectKey();
@@ -131,7 +133,7 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
   if (lost !== undefined) return lost;
   const known = recognizeFor('cancel', at, record, shown);
   const answered = answeredCancel(at.memo, record.identifier);
-  if (known.ok && wasSent(at.memo, record.identifier) && saysCancelled(shown.server.status))
+  if (known.ok && answered !== undefined && answered.saidBefore !== true && saysCancelled(shown.server.status))
     return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier: record.identifier } }));
   if (known.ok)
     return answered !== undefined && isTooSoon ? unconfirmed(at, record, answered, shown.server) : undefined;
@@ -160,12 +162,16 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
   // The server was shown right before, and denials count only without a 200 in between.
   const task = { state: 'over', identifier: record.identifier } as const;
   const memo = shown.type === 'server' ? withEvidence(withoutDenials(at.memo), { task }) : at.memo;
-  // An earlier process may have sent the DELETE that counted.
-  if (shown.type === 'server' && saysCancelled(shown.server.status) && refusesAgain(error))
-    return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier: record.identifier } }));
+  // An earlier process may have sent the DELETE that counted. A server that was never read may still be in the making, whatever it is called.
+  if (shown.type === 'server' && saysCancelled(shown.server.status) && refusesAgain(error)) {
+    const { identifier } = record;
+    if (!wasRead(at.object, record)) return notCancelled(withMemo(at, withRequest(memo, identifier)), error);
+    return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
+  }
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
     const { identifier } = record;
-    const evidence = mayHaveActed(error) ? withRequest(memo, identifier) : memo;
+    const saidBefore = shown.type === 'server' && saysCancelled(shown.server.status);
+    const evidence = mayHaveActed(error) ? withRequest(memo, identifier, saidBefore) : memo;
     return notCancelled(withMemo(at, evidence), error);
   }
   if (shown.type === 'serverNotFound') return absent(at, record, 'cancel', shown);
@@ -195,7 +201,8 @@ export function afterWord(
   // A denial confirms nothing if the provider did not show the server before the DELETE either: it may still appear.
   if (before.type === 'serverNotFound')
     return absent(withMemo(at, withRequest(at.memo, identifier)), record, 'cancel', before);
-  const answered = heard(at, identifier, said);
+  const saidBefore = saysCancelled(before.server.status);
+  const answered = { ...heard(at, identifier, said), ...(saidBefore && { saidBefore }) };
   if (after?.type === 'failed') {
     const memo = withEvidence(at.memo, { denials: undefined, end: answered });
     return notCancelled(withMemo(at, memo), after.error);
@@ -206,8 +213,9 @@ export function afterWord(
 }
 
 /** A DELETE was sent, and its answer was lost. The provider's earlier word about the server says more. */
-function withRequest(memo: Memo, identifier: string): Memo {
-  return endOf(memo, identifier) === undefined ? withEvidence(memo, { end: { state: 'requested', identifier } }) : memo;
+function withRequest(memo: Memo, identifier: string, saidBefore = false): Memo {
+  const end: End = { state: 'requested', identifier, ...(saidBefore && { saidBefore }) };
+  return endOf(memo, identifier) === undefined ? withEvidence(memo, { end }) : memo;
 }
 
 /** A call failed. Your annotation that the server is gone is enough then. */
@@ -301,6 +309,7 @@ export function isConfirmed(view: View, record: Held, before: Server, after: Sho
   const known = recognizeFor('cancel', view, record, after);
   if (!known.ok && known.error.isOther) return true;
   const { status = '' } = after.server;
-  if (saysCancelled(status)) return true;
+  // A word that was there before the DELETE tells nothing about it.
+  if (saysCancelled(status)) return !saysCancelled(before.status);
   return isRunning(before.status) && status.trim() !== '' && !isRunning(status);
 }

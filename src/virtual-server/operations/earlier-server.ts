@@ -2,7 +2,10 @@
  * Looks for the server of an earlier order of this object before another one is ordered: etcd may have been restored to a time
  * before its claim, or you chose an identifier that is in use.
  */
-import { ProviderError } from '../../provider/error.ts';
+import { saysCancelled } from '../../base/cancelled.ts';
+import { ended } from '../../base/text.ts';
+import { ResponseError } from '../../provider/error.ts';
+import type { Missing } from '../../accounts/decision/failure.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import type { AccountServer, Session } from '../../provider/types.ts';
 import { decide } from '../decision/decide.ts';
@@ -53,7 +56,7 @@ async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own 
   const name = markedName(visit.object);
   if (name === undefined) return undefined;
   const listed = await orLacking(() => listedOf(session));
-  if (!listed.ok) return lacking(visit.view(), listed.error);
+  if (!listed.ok) return lacking(visit.view(), unlisted(listed.error));
   const view = visit.view();
   const { object, own } = view;
   const earlier = [...(own?.failed ?? []), ...(own?.orphans ?? [])].map((order) => order.identifier);
@@ -73,14 +76,32 @@ async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own 
   return { own: first, isRead: false };
 }
 
-/** Undefined if the provider has never shown a list to this key. What it does not show now may be the server of an earlier order. */
+/** Undefined if the provider has no list: it says so, or it has never shown one to this key and has no other answer to the call. */
 async function listedOf(session: Session): Promise<AccountServer[] | undefined> {
   try {
     return await session.listedServers(LIST_AGE_MS);
   } catch (error) {
-    if (!(error instanceof ProviderError) || session.listsServers()) throw error;
+    if (session.listsServers() || !isNoCall(error)) throw error;
     return undefined;
   }
+}
+
+/** These may pass, or are not about the list. */
+const PASSING = new Set([408, 425]);
+
+/** No document says how a provider without a list answers. A list that fails, or that the key may not read, is no such answer. */
+const isNoCall = (error: unknown): boolean =>
+  error instanceof ResponseError &&
+  error.code === 'PROVIDER_RESPONSE' &&
+  error.status < 500 &&
+  !PASSING.has(error.status);
+
+/** The identifier of the next order is another one, so nothing but the list tells of an earlier order. */
+function unlisted({ message, ...problem }: Missing): Missing {
+  const what =
+    'The list may have the server of an earlier order of this object, whose record was lost, so the order waits for it';
+  const instead = 'If this persists, start the operator with --orders=anonymous, which does not look there';
+  return { ...problem, message: `${ended(message)} ${what}. ${instead}` };
 }
 
 /** Whether the identifier that you chose is free: undefined if so. */
@@ -99,8 +120,11 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
   const answer = await readServer(identifier, undefined, session, visit.object);
   const view = visit.view();
   if (answer.type === 'server') {
+    const { name, status } = answer.server;
+    // Until the provider shows it no longer, it would be taken for the new one.
+    if (saysCancelled(status))
+      return identifierTaken(view, view.own, `The provider shows a cancelled server with the identifier ${identifier}`);
     if (namesOwner(view.object, answer.server) === 'own') return { own: identifier, isRead: true };
-    const { name } = answer.server;
     const named = name === undefined ? '' : `, with the name ${cutSaid(name)}`;
     return identifierTaken(
       view,

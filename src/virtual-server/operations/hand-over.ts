@@ -3,6 +3,7 @@
  * before it is written the giver holds the server, and from then on the taker does. Nothing is ordered and nothing is
  * cancelled in between: an object that a giver names orders nothing, and a giver with the annotation cancels nothing.
  */
+import { saysCancelled } from '../../base/cancelled.ts';
 import type { ServerRecord, Held } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { compose } from '../decision/compose.ts';
@@ -87,6 +88,8 @@ async function takeFrom(
   const others = holders.others(from);
   const known = recognize(live, given.value, answer.server, answer.account, purpose, others);
   if (!known.ok) return { refusal: { why: `the provider shows a server ${identifier}, but ${known.error.why}` } };
+  if (saysCancelled(answer.server.status))
+    return { refusal: { why: `the provider shows server ${identifier} as cancelled` } };
   const held = others.withServer(identifier, { ...given.value, held: true });
   if (held.length > 0) return { refusal: { why: `${namesOf(held, visit.object)} holds server ${identifier} too` } };
 

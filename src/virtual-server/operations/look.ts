@@ -51,9 +51,10 @@ import type { Visit } from '../visit.ts';
 import { failedUnseen } from '../decision/create-failure.ts';
 import { withoutOpen } from '../decision/open.ts';
 import { withOrphaned } from '../decision/known-record.ts';
-import { invisible, renamed, unseen, vanished, withoutSilence } from '../decision/silent-task.ts';
+import { invisible, renamed, saysFailed, unseen, vanished, withoutSilence } from '../decision/silent-task.ts';
 import { lostToAnother } from './identifier-taken.ts';
 import { lookForFailed, readServer } from './reads.ts';
+import { unlessCancelled } from './shown-cancelled.ts';
 
 /**
  * `probed`: whether an SSH server answers. `connection`: the result of writing the connection Secret. If spec asks for it.
@@ -72,18 +73,20 @@ export async function look(visit: Visit, at: View, { record }: Extract<Operation
   const listed = await stillListed(visit, at, record, key.value.session);
   if (listed !== undefined) return listed;
 
-  const answer = await readServer(record.identifier, record.account, key.value.session, visit.object);
+  const { session } = key.value;
+  const read = await readServer(record.identifier, record.account, session, visit.object);
+  const answer = await unlessCancelled(visit, record, read, { session, purpose: 'look' });
   if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
   if (answer.type !== 'server') return notShown(visit.view(), record, answer);
 
-  const read = visit.view();
-  const lost = lostToAnother(read, record, answer.server, 'look');
+  const shown = visit.view();
+  const lost = lostToAnother(shown, record, answer.server, 'look');
   if (lost !== undefined) return lost;
   // A server that may be another one gets no check and no Secret: its password does not belong to this object.
-  const known = recognizeFor('look', read, record, answer);
+  const known = recognizeFor('look', shown, record, answer);
   if (!known.ok) return notRecognized(visit.view(), record, 'look', known.error);
   const found = await withFindings(visit, known.value, answer);
-  const current = await withAppeared(visit, known.value, key.value.session);
+  const current = await withAppeared(visit, known.value, session);
   return seen(visit.view(), record, current, found);
 }
 
@@ -163,7 +166,7 @@ async function withFindings(visit: Visit, current: ServerRecord, shown: ShownSer
 /** The provider gave no answer, or denies the server. Pure. */
 export function notShown(at: View, record: Held, answer: Exclude<ServerAnswer, ShownServer>): Outcome {
   const { task } = at.memo.evidence;
-  const hasFailed = task?.state === 'silent' && task.why === 'failed';
+  const hasFailed = saysFailed(at.memo);
   // The record was rolled back since the order failed: the task tells again.
   if (hasFailed && record.createFailure === undefined) return goOn(withoutSilence(at.memo));
   // As before a cancellation: the task is asked again, and the proof needs no list.

@@ -158,7 +158,7 @@ async function listFor<T>(
 /** With --orders=auto, the order waits for the list of servers. */
 function undecided({ message, ...problem }: Missing): Missing {
   const what = 'With --orders=auto, this list decides which way orders go, so the order waits for it';
-  const instead = 'If this persists, start the operator with --orders=named or --orders=anonymous';
+  const instead = 'If this persists, start the operator with --orders=anonymous';
   return { ...problem, message: `${ended(message)} ${what}. ${instead}` };
 }
 

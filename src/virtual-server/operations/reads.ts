@@ -7,14 +7,14 @@ import { saysCancelled } from '../../base/cancelled.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import type { FailedOrder } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isSameAccount, isSameProvider } from '../decision/identity.ts';
+import { fingerprintOf, isSameAccount, isSameProvider } from '../decision/identity.ts';
 import { knownRecord } from '../decision/known-record.ts';
 import { isUnguessable, namesOwner } from '../decision/named.ts';
 import { isProvisioned, wasRead } from '../decision/server-status.ts';
 import type { Unlisted } from '../decision/memo.ts';
 import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/types.ts';
 import { LISTED, OTHER_KEY, noProducts } from '../decision/sentences.ts';
-import type { Priority, Session } from '../../provider/types.ts';
+import type { Priority, Server, Session } from '../../provider/types.ts';
 import type { Visit } from '../visit.ts';
 import type { LateOwner } from '../shared/holders.ts';
 
@@ -74,7 +74,7 @@ export async function readServer(
 }
 
 /** A key without rights may get an empty list, and a list may omit servers whose task still runs. */
-function unlistedIn(listed: ReadonlySet<string>, object: VirtualServer, session: Session): Unlisted {
+export function unlistedIn(listed: ReadonlySet<string>, object: VirtualServer, session: Session): Unlisted {
   const own = knownRecord(object);
   const isNew = own !== undefined && !wasRead(object, own);
   const isSilent = isNew ? !session.listsCreating() : listed.size === 0;
@@ -107,6 +107,10 @@ interface Late {
   unclear?: string;
 }
 
+/** A server of another product was ordered by someone else, or by hand. */
+const isOfAnother = ({ product }: FailedOrder, server: Server): boolean =>
+  product !== undefined && server.product !== undefined && server.product !== product;
+
 /** Reads the servers of failed orders. */
 export async function lookForFailed(
   { object, services: { holders, timers } }: Visit,
@@ -128,7 +132,11 @@ export async function lookForFailed(
     if (answer.type === 'server' && !saysCancelled(answer.server.status)) {
       // The provider may have given the identifier to another order since.
       const marked = namesOwner(object, answer.server);
-      if (marked === 'other' || (!isUnguessable(order) && marked !== 'own')) continue;
+      if (marked === 'other' || (marked !== 'own' && (!isUnguessable(order) || isOfAnother(order, answer.server)))) continue;
+      // Nor one that another object holds, while it counts as missing there.
+      const fingerprint = fingerprintOf(answer.server);
+      if (marked !== 'own' && others.withServer(order.identifier, { account, fingerprint, missing: true }).length > 0)
+        continue;
       const owner =
         marked === 'own' ? 'own' : holders.ownerOfLate(uid, answer.server, { account, now: timers.monotonic() });
       if (owner === 'own') return { appeared: { order, owner } };
@@ -184,7 +192,7 @@ export async function orLacking<T>(ask: () => Promise<T>): Promise<Result<T, Mis
 }
 
 /** Turns an error of the provider client into an answer; rejects with any other error. */
-async function orFailed<T>(ask: () => Promise<T>): Promise<T | Failed> {
+export async function orFailed<T>(ask: () => Promise<T>): Promise<T | Failed> {
   try {
     return await ask();
   } catch (error) {
@@ -231,7 +239,7 @@ async function unlessNotFound<T>(ask: () => Promise<T>): Promise<T | undefined> 
   }
 }
 
-async function problemOf(session: Session, account: string | undefined): Promise<string | undefined> {
+export async function problemOf(session: Session, account: string | undefined): Promise<string | undefined> {
   return isOfOther(session, account) ? OTHER_KEY : listsProblem(session);
 }
 

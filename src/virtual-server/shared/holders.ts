@@ -8,6 +8,7 @@ import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import {
+  fingerprintOf,
   identifyingIn,
   isOtherFingerprint,
   isSameAccount,
@@ -33,6 +34,8 @@ export interface Holding {
   secret: string;
   account?: string | undefined;
   identifier?: string | undefined;
+  /** The identifier of its server that counts as missing. The provider may show that server again. */
+  missing?: string | undefined;
   fingerprint?: ServerRecord['fingerprint'];
   /**
    * The provider has shown the server, or the task that names it, for this object: status shows it, and tenants cannot
@@ -102,8 +105,13 @@ export class Holders {
 
   /** What other objects hold, for questions of the object `uid`. */
   others(uid: string): Others {
-    const named = (key: string, concerns: (holding: Holding, other: string) => boolean): string[] =>
-      [...this.#holdings.of(key)]
+    const named = (
+      keys: string | readonly string[],
+      concerns: (holding: Holding, other: string) => boolean,
+    ): string[] =>
+      [keys]
+        .flat()
+        .flatMap((key) => [...this.#holdings.of(key)])
         .filter(([other, holding]) => other !== uid && this.#isOwner(other, holding) && concerns(holding, other))
         .map(([, { namespace, name }]) => `${namespace}/${name}`)
         .sort();
@@ -113,9 +121,9 @@ export class Holders {
     const isMaybe = (account: string | undefined, { account: other, isConfirmed }: Holding): boolean =>
       isConfirmed === true && isSameProvider(account, other);
     return {
-      withServer: (identifier, { account, fingerprint, held }) =>
+      withServer: (identifier, { account, fingerprint, held, missing }) =>
         named(
-          serverKey(identifier),
+          [serverKey(identifier), ...(missing === true ? [missingKey(identifier)] : [])],
           (holding, other) =>
             (held !== true || !this.#reserved.has(other)) &&
             !isOtherFingerprint(fingerprint, holding.fingerprint) &&
@@ -146,10 +154,15 @@ export class Holders {
   ownerOfLate(uid: string, server: Server, { account, now }: { account: string; now: number }): LateOwner {
     const isNear = ({ account: other }: Holding): boolean => other === undefined || isSameProvider(account, other);
     const open = new Map<string, Holding>();
-    for (const [other, holding] of [...this.#holdings.of(OPEN), ...this.#holdings.of(serverKey(server.identifier))])
-      if (other !== uid && isNear(holding)) open.set(`${other} ${holding.order ?? 'known'}`, holding);
+    const known = [serverKey, missingKey].flatMap((keyFor) => [...this.#holdings.of(keyFor(server.identifier))]);
+    const fingerprint = fingerprintOf(server);
+    for (const [other, holding] of [...this.#holdings.of(OPEN), ...known]) {
+      // Of a missing server, its addresses may tell that this is another one.
+      const isOther = holding.missing !== undefined && isOtherFingerprint(fingerprint, holding.fingerprint);
+      if (other !== uid && isNear(holding) && !isOther) open.set(`${other} ${holding.order ?? 'known'}`, holding);
+    }
     const { orders, seenForMs } = this.#late.candidates(uid, server, { open: [...open.keys()], now });
-    const isKnown = [...open.values()].some(({ identifier }) => identifier !== undefined);
+    const isKnown = [...open.values()].some(({ identifier, missing }) => (identifier ?? missing) !== undefined);
     if (orders.length === 0 && !isKnown) return 'own';
     const isWaiting = seenForMs >= WAITED_MS || orders.some((key) => open.get(key)?.isOrdering === false);
     return isWaiting ? 'waiting' : 'ordering';
@@ -178,9 +191,10 @@ export class Holders {
 }
 
 /** What a holding is looked up by. */
-function keysOf({ identifier, task, fingerprint, isOrdering, order }: Holding): string[] {
+function keysOf({ identifier, missing, task, fingerprint, isOrdering, order }: Holding): string[] {
   return [
     ...(identifier === undefined ? [] : [serverKey(identifier)]),
+    ...(missing === undefined ? [] : [missingKey(missing)]),
     ...(task === undefined ? [] : [taskKey(task)]),
     // Without an identifier the server is gone, and the provider may give its addresses to the next one.
     ...(identifier === undefined || fingerprint === undefined ? [] : identifyingIn(fingerprint).map(addressKey)),
@@ -191,6 +205,7 @@ function keysOf({ identifier, task, fingerprint, isOrdering, order }: Holding): 
 
 // Identifiers are host labels, so case does not matter.
 const serverKey = (identifier: string): string => `server ${identifierKey(identifier)}`;
+const missingKey = (identifier: string): string => `missing ${identifierKey(identifier)}`;
 const taskKey = (task: TaskNumber): string => `task ${task}`;
 const addressKey = (address: string): string => `address ${address}`;
 const ORDERING = 'ordering';
@@ -211,6 +226,7 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
     secret: spec.apiKeySecretRef.name,
     account,
     identifier,
+    missing: identifier === undefined ? record.identifier : undefined,
     fingerprint,
     isConfirmed: isRead || (isMirrored && status?.task?.message !== undefined),
     task: isRead ? undefined : task,

@@ -87,7 +87,7 @@ it('an order that waits for the list of servers names --orders', async (context)
   await world.create(virtualServer('web'));
   const waiting = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');
   expect(condition(waiting, 'Reconciling')?.message).toMatch(
-    /list of servers .*With --orders=auto, this list decides .*--orders=named or --orders=anonymous/,
+    /list of servers .*With --orders=auto, this list decides .*--orders=anonymous/,
   );
   expect(await catalog.orders('Unknown')).toContain('New orders wait');
   expect(await catalog.doctor()).toMatch(/✗ .*new orders wait, because the list of servers/);

@@ -191,7 +191,7 @@ describe('the provider', () => {
       'unknown',
       'wrong',
       'mine: new orders wait, because the list of servers',
-      [AGAIN, expect.stringContaining('--orders=named or --orders=anonymous') as string],
+      [AGAIN, expect.stringContaining('--orders=anonymous') as string],
     ],
   ] as const)('tells which way orders go: with a list that is %s, %s', (serverList, ordersGo, state, says, steps) => {
     const [, , , orders] = found([read({ serverList, ordersGo })]);

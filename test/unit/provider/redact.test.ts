@@ -67,13 +67,66 @@ describe('a text that is hidden', () => {
   it.each([
     ['user_data line 2: weak password hunter2.', 'user_data line 2: weak password ***.'],
     ['is it hunter2? really', 'is it ***? really'],
+    ['unknown code ab12cd, line 4', 'unknown code ***, line 4'],
     ['unknown user "deploy"', 'unknown user "***"'],
     ['unknown group `deploy`, line 3', 'unknown group `***`, line 3'],
     ['deploy has failed: no host in zone lon1', 'deploy has failed: no host in zone lon1'],
     ['the image "debian" is not there', 'the image "debian" is not there'],
   ])('hides short parts that are quoted, or are no words: %s', (said, shown) => {
-    const short = '#cloud-config\nusers: [deploy]\nurl: postgres://app:hunter2@db/shop\n';
+    const short = '#cloud-config\nusers: [deploy]\nurl: postgres://app:hunter2@db/shop\nruncmd: [join ab12cd]\n';
     expect(hiding(new Redactor(KEY), short).clean(said)).toBe(shown);
+  });
+
+  it.each([
+    { field: 'password: 482913', said: 'weak one (482913)', shown: 'weak one (***)' },
+    { field: 'password: p@ss1', said: 'p@ss1 is too short', shown: '*** is too short' },
+    { field: 'password: a:1b/2', said: 'a:1b/2 is too short', shown: '*** is too short' },
+    { field: 'pwd: Hunter', said: 'password Hunter is too short', shown: 'password *** is too short' },
+    { field: 'pwd: hunter', said: 'weak password: hunter', shown: 'weak password: ***' },
+    { field: 'password: xKqTv', said: 'xKqTv is no good', shown: '*** is no good' },
+    { field: 'password: "x1 y2 z"', said: 'one x1 y2 z is too short', shown: 'one *** is too short' },
+    { field: `password: "ab'1c"`, said: `"ab'1c" is too short`, shown: '"***" is too short' },
+    { field: `passwd: 'ab''1c'`, said: `one ab'1c is too short`, shown: 'one *** is too short' },
+    { field: 'password: "a\\"1c"', said: 'one a"1c is too short', shown: 'one *** is too short' },
+    { field: 'password: ab1-c!', said: 'one ab1-c! is too short', shown: 'one *** is too short' },
+    { field: 'password: Zé1ü', said: 'one Zé1ü is too short', shown: 'one *** is too short' },
+    { field: 'pwd: a+1%c', said: 'value=a%2B1%25c', shown: 'value=***' },
+    { field: 'password: ab12 # for now', said: 'one ab12 is weak', shown: 'one *** is weak' },
+    { field: 'users: [{passwd: ab12, token: 5533}]', said: 'ab12 and 5533', shown: '*** and ***' },
+    { field: 'password: |\n  77881', said: 'one 77881 is weak', shown: 'one *** is weak' },
+    { field: 'DB_PASSWORD=7788 run', said: 'one 7788 is weak', shown: 'one *** is weak' },
+    { field: 'rootPassword=7788', said: 'one 7788 is weak', shown: 'one *** is weak' },
+    { field: '--db-pass=7788', said: 'one 7788 is weak', shown: 'one *** is weak' },
+    { field: '{"api_key": "77-88"}', said: 'one 77-88 is unknown', shown: 'one *** is unknown' },
+    { field: 'url: redis://:7788@cache', said: 'cannot use 7788', shown: 'cannot use ***' },
+    { field: 'chpasswd:\n  list: |\n    root:7788', said: 'of root, 7788', shown: 'of root, ***' },
+    { field: 'runcmd:\n  - echo "root:7788" | chpasswd', said: 'of root, 7788', shown: 'of root, ***' },
+  ])('hides a short password because its field is called so: $field', ({ field, said, shown }) => {
+    expect(hiding(new Redactor(KEY), `#cloud-config\n${field}\n`).clean(said)).toBe(shown);
+  });
+
+  it.each([
+    { field: 'pwd: host', said: 'No host has room, and no other host either' },
+    { field: 'pwd: Error', said: 'Error: no room' },
+    { field: 'pwd: no', said: 'no host has room' },
+    { field: 'pwd: 20', said: 'a quota of 20 servers, 200 GB' },
+    { field: 'pwd: 4829', said: 'task 14829 has failed' },
+    { field: 'lock_passwd: true', said: 'the name must be true' },
+    { field: 'ssh_pwauth: 5022', said: 'port 5022' },
+    { field: 'bypass: 5022\ncompass=5022', said: 'port 5022' },
+    { field: 'passwordless: 5022', said: 'port 5022' },
+    { field: 'at: root:5022', said: 'port 5022' },
+    { field: 'chpasswd: {expire: false}\ntime: 10:30', said: 'false, at 10:30' },
+  ])('leaves the words of the provider where they are no password: $field', ({ field, said }) => {
+    expect(hiding(new Redactor(KEY), `#cloud-config\n${field}\n`).clean(said)).toBe(said);
+  });
+
+  it('takes little time, whatever the text', () => {
+    for (const part of ['a', 'password=', 'pass', '-', '://', 'x:', ' ', 'token: "']) {
+      const started = performance.now();
+      hiding(new Redactor(KEY), part.repeat(65_536 / part.length)).clean('weak password');
+      expect(performance.now() - started).toBeLessThan(5_000);
+    }
   });
 
   it('does not reach a cause', () => {

@@ -168,3 +168,46 @@ describe('an odd answer to a DELETE', () => {
     expect(simulation.aliveServers()).toEqual([]);
   });
 });
+
+describe('a false status', () => {
+  it.each(['reads', 'list', 'both'] as const)('is shown in %s within its window, and ends nothing', async (where) => {
+    const { call, token, clock, simulation, provider, in: at } = await world();
+    provider.setApi('public');
+    const { identifier } = simulation.fleet.addServer('default');
+    const shown = async (): Promise<unknown[]> => {
+      const read = (await call(`${SERVERS}/${identifier}`, { token })).json as { status: string };
+      const list = (await call(SERVERS, { token })).json as Record<string, { status?: string }>;
+      return [read.status, list[identifier]?.status];
+    };
+    provider.misname({ status: 'removed', where, untilMs: at(1_000) });
+    expect(await shown()).toEqual([
+      where === 'list' ? 'running' : 'removed',
+      where === 'reads' ? undefined : 'removed',
+    ]);
+    expect(simulation.aliveServers()).toHaveLength(1);
+    clock.advance(1_000);
+    expect(await shown()).toEqual(['running', undefined]);
+  });
+
+  it.each(['cancelled', 'terminated'] as const)(
+    'is not that of a server that is gone, which is shown as %s',
+    async (word) => {
+      const { call, token, clock, simulation, provider } = await world();
+      provider.setApi('public');
+      provider.setVariants({
+        cancelled: 'shown',
+        cancelledAs: word,
+        cancelledAddresses: 'dropped',
+        cancelledMs: 60_000,
+      });
+      const { identifier } = simulation.fleet.addServer('default');
+      const path = `${SERVERS}/${identifier}`;
+      expect((await call(path, { token, method: 'DELETE' })).status).toBe(200);
+      expect((await call(path, { token })).json).toMatchObject({ status: word, macs: [], ipv6: [] });
+      expect((await call(SERVERS, { token })).json).toMatchObject({ [identifier]: { status: word } });
+      clock.advance(60_000);
+      expect((await call(path, { token })).status).toBe(403);
+      expect((await call(SERVERS, { token })).json).toEqual({});
+    },
+  );
+});

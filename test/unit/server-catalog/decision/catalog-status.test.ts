@@ -180,7 +180,7 @@ describe('the provider', () => {
     ['named', 'Named', /disk sizes$/],
     ['anonymous', 'Anonymous', /disk sizes$/],
     ['refused', 'Anonymous', /has refused an order under an identifier, so orders go without one/],
-    ['unknown', 'Unknown', /New orders wait: .* --orders=named or --orders=anonymous$/],
+    ['unknown', 'Unknown', /New orders wait: .* --orders=anonymous$/],
   ] as const)('says which way orders go: %s', (ordersGo, orders, message) => {
     const status = catalogStatus(object(), lists({}, 'Available', ordersGo), NOW);
     expect(status.provider?.orders).toBe(orders);

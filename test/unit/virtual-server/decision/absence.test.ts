@@ -212,7 +212,7 @@ describe('the verdict before the proof', () => {
   it('names the count, the earliest end, and the next check', () => {
     const { reason, message } = unprovenVerdict(
       after(0, 80_000),
-      WHAT,
+      `${WHAT} does not exist`,
       GRACE,
       60_000,
       viewOf(webWith(HELD), facts({ now: Date.UTC(2026, 0, 2), monotonic: 80_000 })),

@@ -120,6 +120,15 @@ describe('the object that a deleted one names', () => {
     expect(object?.metadata.finalizers).toEqual([FINALIZER]);
   });
 
+  it('takes no server that the provider shows as cancelled, and orders none', async () => {
+    const visited = await take({ answers: { server: { ...SERVER, status: 'deleted' } } });
+    expectNothing(visited);
+    expect(shownBy(visited)).toMatchObject({
+      reason: 'HandOverRefused',
+      message: expect.stringContaining('the provider shows server srv1 as cancelled') as string,
+    });
+  });
+
   it('holds the server too if a tool has added a line end to the SSH keys, which the order did not send', async () => {
     const taker = web();
     const sshKeys = taker.spec.sshKeys?.map((key) => `${key}\n`) ?? [];

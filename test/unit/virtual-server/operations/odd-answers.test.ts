@@ -6,7 +6,7 @@ import type { StoredRecord } from '../../../../src/api/record.ts';
 import type { NamedOutcome, Server, TaskState } from '../../../../src/provider/types.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { userDataText } from '../../../../src/virtual-server/operations/user-data.ts';
-import { ACCOUNT, KNOWN, NOW, PRICED, SERVER, UID, web, webWith } from '../../../fixtures/decision.ts';
+import { ACCOUNT, KNOWN, NOW, PRICED, SERVER, UID, memo, web, webWith } from '../../../fixtures/decision.ts';
 import { fakeKube } from '../../../fixtures/doubles.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 import { deleted, next, recordIn, sentIn } from './named-support.ts';
@@ -223,16 +223,72 @@ describe('a server that the provider shows as cancelled after the DELETE', () =>
     expect(last.object).toBeDefined();
   });
 
+  const lost = new ResponseError(502, 'bad gateway');
   it.each([
-    { first: 'the 200', removed: 'ok', after: SERVER },
-    { first: 'a lost answer', removed: new ResponseError(502, 'bad gateway'), after: undefined },
-  ])('is gone one read after $first, whatever another DELETE would get', async ({ removed, after }) => {
-    const first = await cancelling({ server: SERVER, removed, ...(after && { after }) });
-    expect(first.object).toBeDefined();
+    { first: 'one read after the 200', removed: 'ok', minutes: [1] },
+    { first: 'a grace period after a lost answer', removed: lost, minutes: [1, 4, 7] },
+  ])('is gone $first, whatever another DELETE would get', async ({ removed, minutes }) => {
+    let last = await cancelling({ server: SERVER, removed, after: SERVER });
     const answers = { server: cancelled, servers: [], removed: new ResponseError(500, 'already cancelled') };
-    const again = await next(first, NOW + MINUTE, { ...list, answers });
-    expect(again.object).toBeUndefined();
-    expect(again.calls).not.toContain('delete');
+    for (const minute of minutes) {
+      expect(last.object).toBeDefined();
+      last = await next(last, NOW + minute * MINUTE, { ...list, answers });
+      expect(last.calls).not.toContain('delete');
+    }
+    expect(last.object).toBeUndefined();
+  });
+
+  it('is gone one read after the 200 if it was shown as cancelled before, and the list no longer has it', async () => {
+    const first = await cancelling({ server: cancelled, removed: 'ok', after: cancelled });
+    expect(first.object).toBeDefined();
+    const last = await next(first, NOW + MINUTE, { ...list, answers: { server: cancelled, servers: [] } });
+    expect(last.object).toBeUndefined();
+  });
+
+  it('is not gone by a word that passes if its DELETE may not have arrived: it is cancelled then', async () => {
+    const first = await cancelling({ server: SERVER, removed: lost, after: SERVER });
+    const word = await next(first, NOW + MINUTE, { ...list, answers: { server: cancelled, servers: [] } });
+    expect(word.object).toBeDefined();
+    const answers = { server: SERVER, servers: ['srv1'], removed: 'ok', after: DENIED };
+    const last = await next(word, NOW + 3 * MINUTE, { ...list, answers });
+    expect(last.calls).toContain('delete');
+    expect(last.object).toBeUndefined();
+  });
+});
+
+describe('a provider that says "removed" of a server that runs', () => {
+  const removed = { ...SERVER, status: 'removed' };
+
+  it.each(['same', 'other'] as const)('keeps the object until a DELETE has arrived (%s process)', async (process) => {
+    const given: Given = { listsServers: true, definition: 'kept' };
+    const lost = { server: removed, servers: ['srv1'], removed: new ResponseError(502, 'bad gateway') };
+    const first = await visit(webWith(KNOWN, { deleting: true }), { ...given, answers: lost });
+    const again = await next(first, NOW + MINUTE, { ...given, answers: lost }, process);
+    expect(again.object).toBeDefined();
+    expect(again.calls).toContain('delete');
+    const locked = { server: removed, servers: ['srv1'], removed: 'server is locked', after: removed };
+    let kept = await next(again, NOW + 2 * MINUTE, { ...given, answers: locked }, process);
+    kept = await next(kept, NOW + 4 * MINUTE, { ...given, answers: locked });
+    expect(kept.object).toBeDefined();
+    const heard = { server: removed, servers: ['srv1'], removed: 'ok', after: DENIED };
+    expect((await next(again, NOW + 10 * MINUTE, { ...given, answers: heard }, process)).object).toBeUndefined();
+  });
+});
+
+describe('a provider that says "removed" of a server in the making, and refuses to cancel it', () => {
+  it('keeps the object until the server is there, and cancels it then', async () => {
+    const never = webWith({ ...KNOWN, fingerprint: undefined }, { deleting: true, status: {} });
+    const over = memo({ task: { state: 'over', identifier: 'srv1' } });
+    const making = { server: { ...SERVER, status: 'removed' }, removed: new ResponseError(409, 'still being created') };
+    const given: Given = { listsServers: true, definition: 'kept' };
+    let last = await visit(never, { ...given, memo: over, answers: { ...making, servers: [] } });
+    expect(last.object).toBeDefined();
+    last = await next(last, NOW + MINUTE, { ...given, answers: { ...making, servers: [] } });
+    expect(last.object).toBeDefined();
+    const ready = { server: SERVER, servers: ['srv1'], removed: 'ok', after: DENIED };
+    last = await next(last, NOW + 3 * MINUTE, { ...given, answers: ready });
+    expect(last.calls).toContain('delete');
+    expect(last.object).toBeUndefined();
   });
 });
 

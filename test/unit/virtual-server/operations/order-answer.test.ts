@@ -7,7 +7,8 @@ import type { CreateOutcome } from '../../../../src/provider/types.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
-import { afterAnswer, claimed } from '../../../../src/virtual-server/operations/order-anonymous.ts';
+import { claimed } from '../../../../src/virtual-server/decision/order-claim.ts';
+import { afterAnswer } from '../../../../src/virtual-server/operations/order-anonymous.ts';
 import {
   ACCOUNT,
   ATTEMPTED,
@@ -53,6 +54,7 @@ it('is preceded by a claim with a new attempt, which keeps only the orphans of e
     account: ACCOUNT,
     attempt: 'a2',
     attemptedAt: '2026-01-02T00:00:00Z',
+    ordered: { attempt: 'a2', product: 'VPSX4' },
     orphans: [{ task: 3 }],
   });
 });

@@ -49,6 +49,17 @@ describe('an identifier that is free', () => {
     expect(recordIn(visited)).toMatchObject({ identifier: IDENTIFIER, mode: 'named', sent: { chosen: true } });
   });
 
+  it('is ordered by a new process although the list fails, because the read tells, and not if the read shows a server', async () => {
+    const servers = new ResponseError(503, 'down');
+    expect((await ordering({ answers: { servers, listed: servers } })).requests).toHaveLength(1);
+    const own = await ordering({ answers: { servers, listed: servers, server: shop(OWN_NAME) } });
+    expect(own.requests).toEqual([]);
+    expect(shownBy(own).reason).toBe('Available');
+    const others = await ordering({ answers: { servers, listed: servers, server: shop(OTHER_NAME) } });
+    expect(others.requests).toEqual([]);
+    expect(shownBy(others).reason).toBe('IdentifierTaken');
+  });
+
   it('becomes the server, whatever name the provider gives it once the order is accepted', async () => {
     for (const name of [OWN_NAME, undefined, 'another one']) {
       const first = await ordering();

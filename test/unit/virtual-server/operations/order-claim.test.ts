@@ -48,7 +48,13 @@ describe('an order', () => {
     expect(visited.requests).toEqual([
       { product: 'VPSX4', image: 'cloudinit-debian-trixie.raw.gz', disk_size: 10240, ssh_keys: SSH_KEY },
     ]);
-    const claim = { ...record(), account: ACCOUNT, attempt: ATTEMPTED.attempt, attemptedAt: '2026-01-02T00:00:00Z' };
+    const claim = {
+      ...record(),
+      account: ACCOUNT,
+      attempt: ATTEMPTED.attempt,
+      attemptedAt: '2026-01-02T00:00:00Z',
+      ordered: { attempt: ATTEMPTED.attempt, product: 'VPSX4' },
+    };
     expect(states.slice(0, 2)).toEqual([undefined, { ...claim }]);
     expect(recordOf(visited)).toEqual({ ...claim, task: 7 });
     expect(visited.object?.metadata.finalizers).toEqual([FINALIZER]);

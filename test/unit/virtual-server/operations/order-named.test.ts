@@ -114,25 +114,34 @@ describe('a listed server with the name of the object, which has lost its record
     expect(visited.requests).toEqual([expect.objectContaining({ identifier: IDENTIFIER })]);
   });
 
-  it('cannot be looked for while the list fails: the order waits, but not for a key that never could list servers', async () => {
-    const failing = await ordering(accepted, {
-      listsServers: true,
-      answers: { listed: new ProviderError('PROVIDER_TIMEOUT', 'no answer') },
-    });
-    expect(failing.requests).toEqual([]);
-    const forbidden = await ordering(accepted, {
-      answers: { named: accepted, task: creating, listed: new ProviderError('PROVIDER_FORBIDDEN', 'no') },
-    });
-    expect(forbidden.requests).toHaveLength(1);
-    const taken = await ordering(accepted, {
-      listsServers: true,
-      answers: { named: accepted, task: creating, listed: new ProviderError('PROVIDER_FORBIDDEN', 'no') },
-    });
-    expect(taken.requests).toEqual([]);
-    const unlisted = await ordering(accepted, {
-      answers: { named: accepted, task: creating, listed: new ProviderError('PROVIDER_RESPONSE', 'Bad request') },
-    });
-    expect(unlisted.requests).toHaveLength(1);
+  it.each([
+    { what: 'does not answer', listed: new ProviderError('PROVIDER_TIMEOUT', 'no answer') },
+    { what: 'answers 503', listed: new ResponseError(503, 'Listing the servers failed: the provider answered 503') },
+    { what: 'answers 429', listed: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down') },
+    { what: 'answers 403', listed: new ResponseError(403, 'may not', { code: 'PROVIDER_FORBIDDEN' }) },
+    { what: 'answers something else', listed: new ProviderError('PROVIDER_PROTOCOL', 'no list') },
+  ])('is waited for if the list $what, also for a process that has never read it', async ({ listed }) => {
+    for (const known of [{}, { listsServers: true as const }]) {
+      const visited = await ordering(accepted, { ...known, answers: { listed } });
+      expect(visited.requests).toEqual([]);
+      expect(recordIn(visited)).toBeUndefined();
+      const { message } = shownBy(visited);
+      expect(message).toContain(listed.message);
+      expect(message).toContain(
+        'server of an earlier order of this object, whose record was lost, so the order waits for it',
+      );
+      const later = await next(visited, NOW + HOUR, {
+        ordersNamed: true,
+        answers: { listed: [], named: accepted, task: creating },
+      });
+      expect(later.requests).toHaveLength(1);
+    }
+  });
+
+  it('cannot be looked for where the provider answers the list like any unknown path, until it has shown it', async () => {
+    const listed = new ResponseError(400, 'Bad request');
+    expect((await ordering(accepted, { answers: { listed } })).requests).toHaveLength(1);
+    expect((await ordering(accepted, { listsServers: true, answers: { listed } })).requests).toEqual([]);
   });
 
   it('is one of several only if you say which', async () => {
@@ -233,7 +242,7 @@ describe('the first order', () => {
     expect(recordIn(visited)).toBeUndefined();
     expect(shownBy(visited)).toMatchObject({ reason: 'ProviderUnavailable' });
     expect(shownBy(visited).message).toMatch(
-      /With --orders=auto, this list decides .* so the order waits for it\..* --orders=named or --orders=anonymous/,
+      /With --orders=auto, this list decides .* so the order waits for it\..* --orders=anonymous/,
     );
   });
 
