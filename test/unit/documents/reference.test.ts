@@ -14,7 +14,6 @@ import { setSpecSchema, setStatusSchema } from '../../../src/api/virtual-server-
 import { specSchema, statusSchema } from '../../../src/api/virtual-server.ts';
 import { changeBody } from '../../../src/virtual-server/decision/change.ts';
 import { ONE, OTHER } from '../../fixtures/ordered-values.ts';
-import { without } from '../../../src/base/without.ts';
 import { generatedPages } from '../../../tools/docs/main.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -40,7 +39,9 @@ describe('docs/reference/providers.md', async () => {
   it.each(
     Object.keys(
       orderBody({
-        ...without(ONE, 'sshKeysFrom', 'userDataFrom'),
+        ...ONE,
+        sshKeysFrom: ONE.sshKeys,
+        userDataFrom: ONE.userData,
         advanced: { ...ONE.advanced, ...OTHER.advanced },
       }),
     ),

@@ -52,7 +52,7 @@ const begin = (spec: Partial<VirtualServerSpec>, server: Server = DEVICES): Worl
 
 /** A visit every minute to a server that does at once what it is told to. */
 async function run(world: World, course: Course): Promise<World> {
-  const { changed = (server) => server, power = () => 'accepted', answer = 'accepted' } = course;
+  const { changed = (server: Server): Server => server, power = () => 'accepted', answer = 'accepted' } = course;
   const next = { ...world };
   const stopped = next.stops;
   let last: Visited | undefined;
