@@ -159,7 +159,23 @@ const changeSchema = open({
     .optional()
     .describe('What the server is expected to cost after it, from before it is stopped for it until it is given up.'),
   isUnpriced: z.literal(true).optional().describe('In place of `price`: what the server will cost is unknown.'),
+  isOpen: z
+    .literal(true)
+    .optional()
+    .describe(
+      'What has this price may be made although no answer says so: it was about to be sent, or an earlier change was sent.',
+    ),
 }).describe('A change of the server in place.');
+
+const triesSchema = open({
+  identifier,
+  generation: z.int().min(0).describe('Generation of the object for which these count.'),
+  stops: z
+    .int()
+    .min(0)
+    .describe('How often the server may have been shut down for changes. Counts a shutdown before it is asked for.'),
+  takenBack: z.int().min(0).describe('How often the provider has taken back a field when it made a change.'),
+}).describe('How often the operator has tried to make the server what this generation of spec asks for.');
 
 /** The format that this version writes, and the newest format that it understands. */
 export const RECORD_FORMAT = 2;
@@ -198,6 +214,7 @@ const shape = {
   reboot: onceSchema.optional(),
   forceOff: onceSchema.optional(),
   change: changeSchema.optional(),
+  tries: triesSchema.optional(),
   goneRefuted: z
     .literal(true)
     .optional()
@@ -248,6 +265,7 @@ export const OF_SERVER = [
   'reboot',
   'forceOff',
   'change',
+  'tries',
   'goneRefuted',
   'missingAt',
   'readyAt',
@@ -305,6 +323,7 @@ export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export type DoneOnce = z.infer<typeof onceSchema>;
 export type RecordedPrice = z.infer<typeof priceSchema>;
 export type RecordedChange = z.infer<typeof changeSchema>;
+export type RecordedTries = z.infer<typeof triesSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
 export type FailedOrder = z.infer<typeof failedSchema>;
 

@@ -59,6 +59,12 @@ interface StallOptions {
   account?: string;
 }
 
+/** The defaults of the device that a change of the other one takes back. */
+function takenBackBy(set: object): Partial<ServerObject> {
+  if ('tablet' in set) return { cpu_mode: 'performance' };
+  return 'cpu_mode' in set ? { tablet: true } : {};
+}
+
 /** Why the provider refuses the call for a server in this state; undefined if it does not. */
 function refusalOf(call: SwitchCall, isDormant: boolean, status: string): string | undefined {
   const isOff = status === SHUT_DOWN;
@@ -238,6 +244,7 @@ export class Fleet {
           server.startsAt = now + shutdownMs + startsAfterMs;
         }
         if (shutdown === 'unfinished') become(SHUTTING_DOWN);
+        if (shutdown === 'queued') server.stopsAt = [...(server.stopsAt ?? []), now + shutdownMs];
         break;
       case 'power-off':
         become(SHUT_DOWN);
@@ -291,7 +298,7 @@ export class Fleet {
     if (diskSize !== undefined && diskSizes[before.specs.disk_type]?.includes(diskSize) !== true)
       return 'Invalid disk size';
     const isSeen = variants.changes !== 'unseen';
-    if (isSeen) server.object = { ...object, ...set };
+    if (isSeen) server.object = { ...object, ...set, ...(variants.changes === 'excluding' && takenBackBy(set)) };
     if (isSeen && (product ?? diskSize ?? extraCores ?? extraMemory) !== undefined) {
       const was = this.#settings.products.find(({ code }) => code === before.product);
       const model = product ?? was;

@@ -1,7 +1,7 @@
 /** Current and former servers, by serial and by identifier, and how reads show them. */
 import { isDeepStrictEqual } from 'node:util';
 import type { TaskNumber } from '../base/exact-numbers.ts';
-import { POWERING_ON, RUNNING, type ServerObject } from './server-object.ts';
+import { POWERING_ON, RUNNING, SHUT_DOWN, type ServerObject } from './server-object.ts';
 import { LINK_LOCAL, SAME_MAC, ZERO_MAC, type Addresses, type Settings } from './settings.ts';
 import type { Task } from './tasks.ts';
 
@@ -27,6 +27,8 @@ export interface SimulatedServer {
   changing?: { shows: string; until: number };
   /** It was shut down, and starts on its own then. */
   startsAt?: number;
+  /** When requests to shut down take effect that nothing ends. */
+  stopsAt?: number[];
   /** A change that was accepted: reads show it from `at` on; undefined: from the next start on. */
   resize?: { at: number | undefined; becomes: Partial<ServerObject> };
   shows: Addresses;
@@ -294,8 +296,14 @@ export class Servers {
 
   /** What was changed, or has started, before now. */
   settle(server: SimulatedServer): void {
-    const { resize, startsAt = Infinity } = server;
+    const { resize, stopsAt = [] } = server;
     const now = this.#settings.clock.now();
+    for (const at of stopsAt.filter((one) => now >= one)) {
+      server.object = { ...server.object, status: SHUT_DOWN };
+      server.startsAt = at + this.#settings.variants.startsAfterMs;
+      server.stopsAt = stopsAt.filter((one) => now < one);
+    }
+    const { startsAt = Infinity } = server;
     if (now >= startsAt) {
       server.object = { ...server.object, status: RUNNING };
       delete server.startsAt;

@@ -34,10 +34,10 @@ export const CHOICES = {
   names: ['kept', 'cut', 'dropped'],
   priceList: ['exact', 'lower', 'higher', 'missing'],
   power: ['all', 'without-dormant', 'missing'],
-  shutdown: ['obeyed', 'ignored', 'unfinished'],
+  shutdown: ['obeyed', 'ignored', 'unfinished', 'queued'],
   wakes: ['off', 'running'],
   refusedStatus: [400, 418, 422, 451],
-  changes: ['at-once', 'at-restart', 'unseen', 'missing'],
+  changes: ['at-once', 'at-restart', 'unseen', 'excluding', 'missing'],
 } as const;
 
 /** A timer cannot wait for longer. */
@@ -127,7 +127,9 @@ export const variantsSchema = z.strictObject({
   shutdown: z
     .enum(CHOICES.shutdown)
     .exactOptional()
-    .describe('what a server does when it is asked to shut down; unfinished: it is shutting down forever'),
+    .describe(
+      'what a server does when it is asked to shut down; unfinished: it is shutting down forever; queued: each request takes effect after shutdownMs, also if the server was started since',
+    ),
   shutdownMs: z.number().min(0).exactOptional().describe('how long a server that obeys takes to shut down'),
   startsAfterMs: msOrForever
     .exactOptional()
@@ -137,7 +139,7 @@ export const variantsSchema = z.strictObject({
     .enum(CHOICES.changes)
     .exactOptional()
     .describe(
-      'whether a server can be changed, and when a resize takes effect; at-restart: when the server starts, and until then upgrade_specs shows it; unseen: never, as with all that is accepted',
+      'whether a server can be changed, and when a resize takes effect; at-restart: when the server starts, and until then upgrade_specs shows it; unseen: never, as with all that is accepted; excluding: at once, and of cpu_mode and tablet, one change takes the other back',
     ),
   changeTakesMs: z
     .number()

@@ -22,6 +22,7 @@ import type { KnownObjects } from './objects.ts';
 
 /** What a scenario says of a set. */
 type SetManifestSpec = Pick<VirtualServerSetSpec, 'replicas'> & {
+  strategy?: object;
   template: { metadata?: { annotations: Record<string, string> }; spec?: Partial<VirtualServerSpec> };
 };
 

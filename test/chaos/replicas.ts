@@ -58,6 +58,8 @@ const FEATURES: Readonly<Record<string, RegExp>> = {
   'named-change-stop': /PATCH-server|PUT-power/,
   'named-change-taken-back': /PUT-power/,
   'named-power': /PUT-power|PUT-dormant|POST-reboot/,
+  'named-set-change': /PATCH-server|PATCH-member/,
+  'named-set-change-stop': /PATCH-server|PATCH-member|PUT-power/,
 };
 const BOUND_MS = 120_000;
 /** After this many requests, or this much silence (ms), the new leader has done all it can. */

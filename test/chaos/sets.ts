@@ -1,6 +1,7 @@
 /** Scenarios with a VirtualServerSet, and how its requests are labeled and checked. */
 import { randomUUID } from 'node:crypto';
-import { SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
+import { MEMBER_TEMPLATE_ANNOTATION, SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
+import type { VirtualServerSpec } from '../../src/api/virtual-server.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
 import { sshKeyOf } from '../fixtures/virtual-server.ts';
@@ -54,10 +55,27 @@ export function checkSetWrite(request: Request): string[] | undefined {
       .metadata;
     return ownerReferences[0]?.kind === SET_KIND ? [] : [`${method} ${path} creates an object without a set`];
   }
-  if (method !== 'DELETE' || !route.includes(`/${SERVER_PLURAL}/`)) return undefined;
+  if (!route.includes(`/${SERVER_PLURAL}/`)) return undefined;
+  if (method === 'PATCH') return checkMemberPatch(request);
+  if (method !== 'DELETE') return undefined;
   const { preconditions } = JSON.parse(body) as { preconditions?: { uid?: string; resourceVersion?: string } };
   const isExact = preconditions?.uid !== undefined && preconditions.resourceVersion !== undefined;
   return isExact ? [] : [`${method} ${path} does not name a version`];
+}
+
+/** Undefined if the patch is not one of a set, which alone writes spec. */
+function checkMemberPatch({ method, path, body }: Request): string[] | undefined {
+  const patch = JSON.parse(body) as { metadata?: Record<string, unknown> & { annotations?: object }; spec?: object };
+  if (patch.spec === undefined) return undefined;
+  const { uid, resourceVersion, annotations = {}, ...others } = patch.metadata ?? {};
+  const isExact = uid !== undefined && resourceVersion !== undefined;
+  const foreign = [...Object.keys(others).filter((key) => key !== 'labels'), ...Object.keys(annotations)].filter(
+    (key) => key !== MEMBER_TEMPLATE_ANNOTATION,
+  );
+  return [
+    ...(isExact ? [] : [`${method} ${path} does not name a version`]),
+    ...(foreign.length === 0 ? [] : [`${method} ${path} writes ${foreign.join(', ')} to a member`]),
+  ];
 }
 
 /** `alive`: how many servers exist when another order arrives; `most`: what the set has allowed at most so far. */
@@ -96,9 +114,14 @@ const firstOrderIsLost: Unusual = async (exchange, forward, stage) => {
 };
 
 /** Begins with a set of members that have all settled. */
-async function beginWith(stage: Stage, members: readonly string[]): Promise<void> {
+export async function beginWith(
+  stage: Stage,
+  members: readonly string[],
+  spec: Partial<VirtualServerSpec> = {},
+): Promise<void> {
   await begin(stage);
-  await stage.people.applySet('web', { replicas: members.length, template: template() });
+  const own = template();
+  await stage.people.applySet('web', { replicas: members.length, template: { spec: { ...own.spec, ...spec } } });
   for (const member of members) await stage.rests(member);
   await settles(stage, members.length);
 }

@@ -83,6 +83,11 @@ export class Stage {
   readonly #tokens: readonly string[];
   readonly #deadline: number;
 
+  /** The clock of an operator is behind, so it does later what an annotation asks for at a time. */
+  get hasLateClock(): boolean {
+    return this.#options.skews?.some((skewMs) => skewMs < 0) === true;
+  }
+
   private constructor(options: StageOptions, { simulator, provider, tokens, sshHost, tunnels }: Surroundings) {
     const { arena, name, boundMs, intercept, provider: unusual } = options;
     this.#options = options;

@@ -221,9 +221,9 @@ export class Caretaker {
     this.#truth.guardedAt.set(uid, this.#now());
   }
 
-  /** Switches to the Secret with the key of the account that owns the server. */
+  /** Switches to the Secret with the key of the account that owns the server: the one that the words about the order name. */
   #restoreKey(object: VirtualServer): void {
-    const server = this.#ownership.serverOf(object) ?? this.#serversOf(object)[0];
+    const server = this.#ownership.serverOf(object) ?? this.#serversOf(object).at(-1);
     if (server === undefined) return;
     const name = server.account === OTHER_ACCOUNT ? OTHER_KEY_SECRET : KEY_SECRET;
     if (object.spec.apiKeySecretRef.name === name) return;

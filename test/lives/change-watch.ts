@@ -13,6 +13,9 @@ import { keyOf } from './object-store.ts';
 import { UNDER_WAY_MS } from './oracles.ts';
 import { isAlive, type Ownership } from './ownership.ts';
 
+/** Three for a generation of spec, each of them repeated seven times if it has no answer. */
+const MOST_STOPS = 24;
+
 interface Around {
   api: ApiServer;
   simulation: Simulation;
@@ -24,6 +27,8 @@ interface Around {
 interface Allowed {
   at: number;
   serial: number | undefined;
+  /** Of which object, and which of its specs. */
+  generation: string;
   /** Of each policy that counts. */
   change: boolean;
   stop: boolean;
@@ -36,6 +41,9 @@ export class ChangeWatch {
   readonly #versions: Allowed[] = [];
   /** By uid: the version that counts now. */
   readonly #current = new Map<string, Allowed>();
+  /** By generation of an object: how often its server was shut down for changes. */
+  readonly #stops = new Map<string, number>();
+  #restoredAt: number | undefined;
   #seen = 0;
   #changes = 0;
   #switches = 0;
@@ -48,7 +56,7 @@ export class ChangeWatch {
   #follow(): void {
     const { api, ownership, now } = this.#around;
     for (const { object, deleted } of api.servers.changes.slice(this.#seen)) {
-      const { uid, deletionTimestamp } = object.metadata;
+      const { uid, generation, deletionTimestamp } = object.metadata;
       const { changePolicy = 'Never' } = object.spec;
       const before = this.#current.get(uid);
       // Calls of an earlier version may be under way.
@@ -59,6 +67,7 @@ export class ChangeWatch {
       this.#current.set(uid, {
         at: Infinity,
         serial,
+        generation: `${keyOf(object)} ${uid} ${generation}`,
         change,
         stop: change && changePolicy === 'AllowStop',
         start: !deleted && object.spec.power !== 'Off' && object.spec.power !== 'Dormant',
@@ -81,7 +90,21 @@ export class ChangeWatch {
       const { call, identifier, serial } = entry;
       if (!this.needs(entry))
         this.violations.push(`server ${identifier} (serial ${serial}) got ${call}, which no change needs`);
+      if (call === 'shutdown') this.#countStop(serial);
     }
+  }
+
+  /** A restore of etcd takes back what the record has counted. */
+  #countStop(serial: number): void {
+    const { restoredAt } = this.#around.api;
+    if (restoredAt !== this.#restoredAt) this.#stops.clear();
+    this.#restoredAt = restoredAt;
+    const { generation } = [...this.#current.values()].find((version) => version.serial === serial) ?? {};
+    if (generation === undefined) return;
+    const stops = (this.#stops.get(generation) ?? 0) + 1;
+    this.#stops.set(generation, stops);
+    if (stops === MOST_STOPS + 1)
+      this.violations.push(`${generation} shuts its server down more than ${MOST_STOPS} times`);
   }
 
   /** Whether an object may have needed the call for a change of its server. */

@@ -104,7 +104,7 @@ export function withPriceList(world: WorldApi, random: Random): WorldApi {
 /** What the provider makes of calls about power. */
 export function withPower(world: WorldApi, random: Random): WorldApi {
   const power = random.pick(['all', 'all', 'all', 'without-dormant', 'missing'] as const);
-  const shutdown = random.pick(['obeyed', 'obeyed', 'ignored', 'unfinished'] as const);
+  const shutdown = random.pick(['obeyed', 'obeyed', 'queued', 'ignored', 'unfinished'] as const);
   const shutdownMs = random.pick([0, 20_000, 3 * MINUTE]);
   const wakes = random.pick(CHOICES.wakes);
   const startsAfterMs = random.pick([Infinity, Infinity, 30_000, 10 * MINUTE]);

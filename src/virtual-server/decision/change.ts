@@ -3,7 +3,7 @@
  * time, and the record notes beforehand what must survive a crash. Pure.
  */
 import { CHANGEABLE_ADVANCED } from '../../api/ordered-fields.ts';
-import type { Held, RecordedChange } from '../../api/record.ts';
+import type { Held, RecordedChange, RecordedTries } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isRunning, powerStateOf } from '../../api/server-state.ts';
 import { timestamp } from '../../base/duration.ts';
@@ -142,11 +142,14 @@ const SHOWN_MS = 2 * 60_000;
 /** A change that was accepted, and that reads never show, is not repeated for longer (ms). */
 const GIVE_UP_MS = 30 * 60_000;
 const INEFFECTIVE = 'the provider accepted the change, but does not show it';
-/** Shutdowns for one change. */
+/** Shutdowns for the changes of one generation of spec. */
 const MOST_STOPS = 3;
+/** How often the provider may take back one field for another, for one generation of spec. */
+const MOST_TAKEN_BACK = 3;
 /** Requests in a row to shut down that were not accepted. */
 const MOST_ASKS = 8;
-const STARTS_ITSELF = 'the server starts by itself each time it was shut down for the change';
+const RUNS_AGAIN = 'the server was asked three times to shut down for it, and runs again or still';
+const TAKEN_BACK = 'each time the provider makes a change, it takes another one back';
 const WORN_OUT = 'the server was shut down three times for it, and still differs';
 
 const isOff = (status: string | undefined): boolean => powerStateOf(status) === 'off';
@@ -211,30 +214,29 @@ export function changingOf({ memo }: View, { identifier }: Held): Changing | und
 export function seenIn(at: View, record: Held): SeenChange | undefined {
   const note = changeIn(record);
   if (note === undefined) return undefined;
-  const { change, phase = '', stoppedAt = '', sentAt = '', refused } = note;
-  const state = `${phase} ${stoppedAt} ${sentAt}${phase === '' && refused !== undefined ? 'refused' : ''}`;
+  const { change, phase = '', stoppedAt = '', sentAt = '', refused, isOpen = false } = note;
+  const isRefused = phase === '' && refused !== undefined;
+  const state = `${phase} ${stoppedAt} ${sentAt}${isRefused ? 'refused' : ''}${isOpen ? 'open' : ''}`;
   const before = changingOf(at, record)?.seen;
   const known = before?.change === change ? before : undefined;
   if (known?.state === state) return known;
   // Another process may have asked for the shutdown just now.
-  const { stops, sentSince, lostStopAt } = known ?? { stops: 0, lostStopAt: phase === '' ? undefined : at.monotonic };
+  const { sentSince, lostStopAt } = known ?? { lostStopAt: phase === '' ? undefined : at.monotonic };
   return {
     change,
     state,
     at: at.monotonic,
     sentSince: sentAt === '' ? undefined : (sentSince ?? at.monotonic),
-    stops: refused === undefined ? stops : 0,
     lostStopAt,
   };
 }
 
 /** What this process knows once it has asked for the shutdown that the record notes. `lost`: it may still arrive. */
-export function askedIn(at: View, record: Held, answer: 'accepted' | 'lost' | 'other'): SeenChange | undefined {
+export function askedIn(at: View, record: Held, { isLost }: { isLost: boolean }): SeenChange | undefined {
   const [seen, before] = [seenIn(at, record), changingOf(at, record)?.seen];
   if (seen === undefined) return undefined;
   const earlier = before?.change === seen.change ? before.lostStopAt : undefined;
-  const stops = answer === 'accepted' ? seen.stops + 1 : seen.stops;
-  return { ...seen, stops, lostStopAt: answer === 'lost' ? at.monotonic : earlier };
+  return { ...seen, lostStopAt: isLost ? at.monotonic : earlier };
 }
 
 /** For how long the record has not changed, as far as this process knows (ms). */
@@ -243,19 +245,76 @@ function ageOf(at: View, record: Held): number {
   return monotonic - (seenIn(at, record)?.at ?? monotonic);
 }
 
-export const hasPrice = ({ price, isUnpriced }: RecordedChange): boolean => price !== undefined || isUnpriced === true;
+/** What the server will cost after a change. Empty if it does not concern the price. */
+export type Cost = Pick<RecordedChange, 'price' | 'isUnpriced'>;
 
-const unpriced = (change: RecordedChange): RecordedChange => without(change, 'price', 'isUnpriced');
+export const hasPrice = ({ price, isUnpriced }: Cost): boolean => price !== undefined || isUnpriced === true;
+
+const unpriced = (change: RecordedChange): RecordedChange => without(change, 'price', 'isUnpriced', 'isOpen');
 
 /** A change that was not sent costs nothing more. One that is refused has no price, unless it may have been made all the same. */
 export const unlessSent = (change: RecordedChange): RecordedChange =>
-  (change.sentAt ?? change.refused) === undefined ? unpriced(change) : change;
+  (change.sentAt ?? change.refused ?? change.isOpen) === undefined ? unpriced(change) : change;
+
+/** The note of a change that is about to be sent. Until reads tell what came of an earlier one, the dearer one counts. */
+export function aboutToSend(change: RecordedChange, cost: Cost): RecordedChange {
+  if (!hasPrice(cost)) return change;
+  if (unlessSent(change) !== change || !hasPrice(change)) return { ...change, ...cost, isOpen: true };
+  const isUnpriced = change.isUnpriced === true || cost.isUnpriced === true;
+  if (isUnpriced) return { ...without(change, 'price'), isUnpriced };
+  return { ...change, price: Math.max(change.price ?? 0, cost.price ?? 0) };
+}
 
 /** The note of a change that was not made, and is not sent again. */
 export const refusedFor = (change: RecordedChange, refused: string): RecordedChange => ({
   ...unlessSent(without(change, 'refused')),
   refused,
 });
+
+/** How often this generation of spec has been tried on the server. */
+export function triesIn({ object: { metadata } }: View, { identifier, tries }: Held): RecordedTries {
+  const isCurrent = isSameIdentifier(tries?.identifier, identifier) && tries?.generation === metadata.generation;
+  return isCurrent ? tries : { identifier, generation: metadata.generation, stops: 0, takenBack: 0 };
+}
+
+/**
+ * The record with one more shutdown, unless it counts already because the one before had no answer. Whatever happens to this
+ * process, the next one knows how often the server may have been shut down.
+ */
+export function withStop(at: View, record: Held): Held {
+  const tries = triesIn(at, record);
+  if (tries.stops > 0 && changingOf(at, record)?.isCounted === true) return record;
+  return { ...record, tries: { ...tries, stops: tries.stops + 1 } };
+}
+
+/** The record with one more change that takes the one before back, if this is one. */
+export function withTakenBack(at: View, record: Held, changes: readonly FieldChange[]): Held {
+  if (!isTakenBack(changeIn(record), changes)) return record;
+  const tries = triesIn(at, record);
+  return { ...record, tries: { ...tries, takenBack: tries.takenBack + 1 } };
+}
+
+/** True if the provider has made the change, and the server differs now in a field in which it did not before. */
+function isTakenBack(known: RecordedChange | undefined, changes: readonly FieldChange[]): boolean {
+  if (known?.sentAt === undefined || known.refused !== undefined) return false;
+  return changes.some(({ field }) => !known.change.includes(`"${NAMES[field] ?? SPECS[field] ?? ''}":`));
+}
+
+/** The record once there is nothing to change. What an accepted change costs counts until it can no longer be made. */
+function unchanged({ record, known, server }: About): Held {
+  const mayCome = known !== undefined && hasPrice(known) && !isMade(known, server);
+  return mayCome ? record : without(record, 'change');
+}
+
+/** Whether the server shows all that this change does to its price. A quote inside a name is escaped. */
+function isMade({ change }: RecordedChange, { product, specs = {} }: Server): boolean {
+  const { diskSize, extraCores, extraMemory } = specs;
+  const shown = { product, disk_size: diskSize, extra_cores: extraCores, extra_ram: extraMemory };
+  return Object.entries(shown).every(([name, value]) => {
+    const sent = new RegExp(`"${name}":([^,}]+)`).exec(change)?.[1];
+    return sent === undefined || sent.toLowerCase() === JSON.stringify(value ?? null).toLowerCase();
+  });
+}
 
 /** No change is under way that the server was stopped for. */
 function steady(before: About): Course {
@@ -265,12 +324,13 @@ function steady(before: About): Course {
   const policy = at.object.spec.changePolicy ?? 'Never';
   if (policy === 'Never' && !at.deleting) return leftAsItIs(about);
   const waits = at.deleting ? undefined : resizeIn(server);
-  if (changes.length === 0 && waits === undefined) return { record: without(record, 'change') };
+  if (changes.length === 0 && waits === undefined) return { record: unchanged(about) };
   const isSame = known !== undefined && (changes.length === 0 || isAbout(known, changes));
   const isOwn = isSame && known.sentAt !== undefined && known.refused === undefined && resizes(known);
   if (waits !== undefined && (isOwn || changes.length === 0)) {
     const isAllowed = policy === 'AllowStop' && !staysOff(at.object);
-    const mayRestart = isAllowed && isOwn && known.isRestarted !== true && isRunning(server.status);
+    const mayRestart =
+      isAllowed && isOwn && known.isRestarted !== true && isRunning(server.status) && !isWornOut(at, record);
     const finding = restartPending(waits, mayRestart, about);
     if (!mayRestart) return { record, finding };
     const change: RecordedChange = { ...known, phase: 'stop', stoppedAt: timestamp(at.now), isRestarted: true };
@@ -291,20 +351,24 @@ function steady(before: About): Course {
     const begun = without(newChange(about, key), 'sentAt');
     const change = { ...begun, phase: 'stop', stoppedAt: timestamp(at.now) } as const;
     const isDue = isRunning(server.status) && !staysOff(at.object);
-    if (isDue && known?.change === key && isWornOut(at, record)) {
-      // While the server was off, the provider has not shown what differs.
-      const given = { ...record, change: refusedFor(known, WORN_OUT) };
-      return { record: given, finding: blockedBy({ ...about, record: given, known: given.change }) };
-    }
+    // While the server was off, the provider has not shown what differs, or one field excludes another.
+    if (isDue && isWornOut(at, record)) return givenUp(about, refusedFor(newChange(about, key), WORN_OUT));
     return isDue ? { record, finding, step: { do: 'stop', changes: sent, change } } : { record, finding };
   }
   const { sentSince = at.monotonic } = seenIn(at, record) ?? {};
   if (known?.sentAt !== undefined && known.change === key && at.monotonic - sentSince > GIVE_UP_MS) {
-    const given = { ...record, change: { ...known, refused: INEFFECTIVE } };
-    return { record: given, finding: blockedBy({ ...about, record: given, known: given.change }) };
+    return givenUp(about, { ...known, refused: INEFFECTIVE });
   }
+  if (isTakenBack(known, sent) && triesIn(at, record).takenBack >= MOST_TAKEN_BACK)
+    return givenUp(about, refusedFor(newChange(about, key), TAKEN_BACK));
   if (known?.change === key && !isToRepeat(about, known)) return { record, finding };
   return { record, finding, step: { do: 'send', changes: sent } };
+}
+
+/** This change is not sent again. */
+function givenUp(about: About, change: RecordedChange): Course {
+  const record = { ...about.record, change };
+  return { record, finding: blockedBy({ ...about, record, known: change }) };
 }
 
 /** The record without what a change costs that, as reads have shown for long enough, was not made. */
@@ -313,12 +377,15 @@ function settled({ at, record, server }: About): Held {
   if (change === undefined || seen === undefined || resizeIn(server) !== undefined) return record;
   const isAccepted = change.sentAt !== undefined && change.refused === undefined;
   const since = isAccepted ? (seen.sentSince ?? seen.at) : seen.at;
-  const isOver = at.monotonic - since > (isAccepted ? GIVE_UP_MS : at.timing.takeoverMs);
+  // Only one that was given up has had this time before.
+  const isLate = change.refused !== undefined && change.isOpen !== true;
+  const isOver = at.monotonic - since > (isLate ? at.timing.takeoverMs : GIVE_UP_MS);
   return isOver && hasPrice(change) ? { ...record, change: unpriced(change) } : record;
 }
 
-/** True if the server has started on its own whenever the operator had shut it down. */
-const isWornOut = (at: View, record: Held): boolean => (seenIn(at, record)?.stops ?? 0) >= MOST_STOPS;
+/** True if the server was shut down as often as it may be for this generation of spec. */
+const isWornOut = (at: View, record: Held): boolean =>
+  triesIn(at, record).stops >= MOST_STOPS && changingOf(at, record)?.isCounted !== true;
 
 /** The server shuts down for the change, or is off. */
 function stopped(about: About, known: RecordedChange): Course {
@@ -348,7 +415,7 @@ function stopped(about: About, known: RecordedChange): Course {
     }
     const change: RecordedChange = { ...known, stoppedAt: timestamp(at.now) };
     const isToAsk = isRunning(server.status) && isAsked !== true;
-    if (isToAsk && isWornOut(at, record)) return startedAgain(about, refusedFor(known, STARTS_ITSELF), finding);
+    if (isToAsk && isWornOut(at, record)) return startedAgain(about, refusedFor(known, RUNS_AGAIN), finding);
     // Each of them may have shut it down, and the next one may do so again.
     const isHopeless = isToAsk && failedStops >= MOST_ASKS;
     // Nothing was sent, and nothing will be before you act.
@@ -404,7 +471,8 @@ function mayStillStop(at: View, record: Held, { wasOff }: RecordedChange): boole
 export function newChange({ at, record, known }: Pick<About, 'at' | 'record' | 'known'>, key: string): RecordedChange {
   if (known?.change === key) return known;
   const kept = known && without(unlessSent(known), 'sentAt', 'refused', 'isUnavailable', 'isRestarted');
-  return { ...kept, identifier: record.identifier, change: key, since: timestamp(at.now) };
+  const isOpen = kept !== undefined && hasPrice(kept) && { isOpen: true as const };
+  return { ...kept, ...isOpen, identifier: record.identifier, change: key, since: timestamp(at.now) };
 }
 
 /** With growing pauses: as long as this process has tried it so far. */
@@ -420,7 +488,7 @@ function isToRepeat({ at, record }: About, { sentAt }: RecordedChange): boolean 
 function leftAsItIs(about: About): Course {
   const { at, record, server, known } = about;
   const left = (known ?? changingOf(at, record)) ? allDifferences(at.object, server) : [];
-  if (left.length === 0) return { record: without(record, 'change') };
+  if (left.length === 0) return { record: unchanged(about) };
   const message =
     `Server ${record.identifier} differs from spec: ${changesText(left)}. The operator changes nothing, because ` +
     'spec.changePolicy is Never';

@@ -113,6 +113,8 @@ export interface Changing {
   seen?: SeenChange | undefined;
   /** How many calls have failed in a row. */
   failures: number;
+  /** The record counts the next shutdown already, because the last request had no answer. */
+  isCounted?: boolean | undefined;
   /** How many requests to shut the server down were not accepted since the last one that was. */
   failedStops?: number | undefined;
   /** How often the change has failed while the server was off for it. */
@@ -134,8 +136,6 @@ export interface SeenChange {
   at: number;
   /** Since when this process has known that the provider accepted it. */
   sentSince?: number | undefined;
-  /** How many shutdowns for it the provider has accepted. */
-  stops: number;
   /** When this process learned of the last shutdown that has no answer. It may still be on its way. */
   lostStopAt?: number | undefined;
 }

@@ -6,12 +6,14 @@
 import type { Held, RecordedChange } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
+import { isDeepEqual } from '../../base/deep-equal.ts';
 import { capitalized } from '../../base/text.ts';
 import { without } from '../../base/without.ts';
 import { backoffMs, callProblem } from '../../accounts/decision/failure.ts';
 import { answerOf, type ProviderError } from '../../provider/error.ts';
 import type { PriceList, Server, Session } from '../../provider/types.ts';
 import {
+  aboutToSend,
   changeBody,
   changeIn,
   changingOf,
@@ -24,7 +26,11 @@ import {
   askedIn,
   refusedFor,
   seenIn,
+  triesIn,
   unlessSent,
+  withStop,
+  withTakenBack,
+  type Cost,
   type FieldChange,
   type ChangeStep,
 } from '../decision/change.ts';
@@ -92,8 +98,7 @@ export async function change(
     return { ...held, record: { ...current, change: newChange(about, keyOfChange(step.changes)) } };
   }
   if (step.do === 'stop') return turn(visit, current, { ...step, change: { ...step.change, ...cost } }, line);
-  const sent = await answerOf(session.changeServer(record.identifier, changeBody(step.changes), line.maySend));
-  return afterChange(visit.view(), current, step.changes, sent, cost);
+  return send(visit, current, step.changes, line, cost);
 }
 
 interface Line {
@@ -101,8 +106,6 @@ interface Line {
   server: Server;
   maySend: () => boolean;
 }
-
-type Cost = Pick<RecordedChange, 'price' | 'isUnpriced'>;
 
 const priceIn = ({ price, isUnpriced }: RecordedChange): Cost => ({ price, isUnpriced });
 
@@ -143,12 +146,42 @@ function listedNow(
   return listedPrice({ ...modelOf(spec), product, diskSize }, prices);
 }
 
-/** What the answer to the change means. Pure. */
-function afterChange(at: View, record: Held, changes: readonly FieldChange[], answer: Answered, cost: Cost): Outcome {
+/** Sends the change. The record notes first what it may cost, so it counts whatever becomes of the answer and of this process. */
+async function send(
+  visit: Visit,
+  record: Held,
+  changes: readonly FieldChange[],
+  { session, maySend }: Line,
+  cost: Cost,
+): Promise<Outcome> {
+  const before = visit.view();
   const known = changeIn(record);
-  const begun = newChange({ at, record, known }, keyOfChange(changes));
-  const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
-  if (answer.ok && answer.value === 'accepted') return noted({ ...begun, ...cost, sentAt: timestamp(at.now) });
+  const begun = newChange({ at: before, record, known }, keyOfChange(changes));
+  const asked = aboutToSend(begun, cost);
+  const tried = withTakenBack(before, record, changes);
+  if (hasPrice(asked) && !isDeepEqual(asked, known)) {
+    await visit.commit({ name: 'change', next: goOn(before.memo, { record: { ...tried, change: asked } }) });
+    // The price counts until reads have shown for a while that nothing was changed.
+    if (visit.hasChangedSince(before)) return lookAgain(visit.view(), record);
+  }
+  const answer = await answerOf(session.changeServer(record.identifier, changeBody(changes), maySend));
+  return afterChange(visit.view(), record, { tried, begun, asked }, answer);
+}
+
+/**
+ * What the answer to the change means. `record`: before the request; `tried`: after it. `begun`: the note without the request;
+ * `asked`: with it. Pure.
+ */
+function afterChange(
+  at: View,
+  record: Held,
+  { tried, begun, asked }: { tried: Held; begun: RecordedChange; asked: RecordedChange },
+  answer: Answered,
+): Outcome {
+  const known = changeIn(record);
+  const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...tried, change } });
+  if (answer.ok && answer.value === 'accepted')
+    return noted({ ...without(asked, 'isOpen'), sentAt: timestamp(at.now) });
   if (answer.ok) return noted({ ...begun, isUnavailable: true });
   const failedSends = known?.phase === undefined ? 0 : (changingOf(at, record)?.failedSends ?? 0) + 1;
   const isLast = failedSends >= MOST_FAILURES;
@@ -157,10 +190,11 @@ function afterChange(at: View, record: Held, changes: readonly FieldChange[], an
   if (came === 'refused' || isLast) {
     const refused = saidBy(error);
     // What may have been made all the same keeps its price until later reads tell.
-    const open = begun.price === undefined ? { ...begun, ...cost } : begun;
-    return { ...noted(came === 'unclear' ? { ...open, refused } : refusedFor(begun, refused)), error };
+    return { ...noted(came === 'unclear' ? { ...asked, refused } : refusedFor(begun, refused)), error };
   }
-  return failedOnce(at, record, error, { failedSends });
+  if (came !== 'unclear') return { ...failedOnce(at, record, error, { failedSends }), record };
+  const seen = seenIn(at, { ...record, change: asked });
+  return failedOnce(at, record, error, { failedSends, seen: seen && { ...seen, at: at.monotonic } });
 }
 
 /** Shuts the server down, or starts it. The record notes it first, so the server runs again in the end. */
@@ -170,15 +204,16 @@ async function turn(
   step: Exclude<ChangeStep, { do: 'send' }>,
   { session, maySend }: Line,
 ): Promise<Outcome> {
-  const { inputs } = visit.view();
-  const memo = step.do === 'stop' ? toStop(visit.view(), record) : visit.view().memo;
-  await visit.commit({ name: 'change', next: goOn(memo, { record: { ...record, change: step.change } }) });
+  const before = visit.view();
+  const memo = step.do === 'stop' ? toStop(before, record) : before.memo;
+  const noted = { ...(step.do === 'stop' ? withStop({ ...before, memo }, record) : record), change: step.change };
+  await visit.commit({ name: 'change', next: goOn(memo, { record: noted }) });
   const view = visit.view();
-  if (view.inputs !== inputs) return lookAgain(view, record);
+  if (visit.hasChangedSince(before)) return lookAgain(view, record);
   const call = step.do === 'stop' ? 'shutdown' : 'power-on';
   const { product } = view.object.spec;
   const answer = await switchServer(session, record.identifier, { call, product }, maySend);
-  return afterTurn(visit.view(), { ...record, change: step.change }, step, answer);
+  return afterTurn(visit.view(), noted, step, answer);
 }
 
 /** What the answer about the power means. Pure. */
@@ -191,7 +226,7 @@ function afterTurn(
   if (answer.ok && answer.value === 'accepted') {
     const { identifier } = record;
     if (what === 'stop') {
-      const seen = askedIn(at, record, 'accepted');
+      const seen = askedIn(at, record, { isLost: false });
       // A server that started on its own does not give the change any number of tries.
       const failedSends = changingOf(at, record)?.failedSends;
       const change: Changing = { identifier, failures: 0, failedSends, isAsked: true, seen };
@@ -207,14 +242,18 @@ function afterTurn(
     const said = `Starting server ${record.identifier}, which was shut down for a change, failed: the provider has no such call`;
     return answer.ok ? heldBack(at, record, { said }, at.timing.pollMs) : failedOnce(at, record, answer.error);
   }
-  const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
+  const tries = triesIn(at, record);
+  const uncounted = { ...record, tries: { ...tries, stops: tries.stops - 1 } };
+  const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...uncounted, change } });
   // An earlier request may still shut it down.
   if (answer.ok) return noted({ ...unlessSent(asked), phase: 'start', isUnavailable: true });
   const { error } = answer;
   if (cameOf(answer) === 'refused') return { ...noted({ ...refusedFor(asked, saidBy(error)), phase: 'start' }), error };
   const failedStops = (changingOf(at, record)?.failedStops ?? 0) + 1;
-  const seen = askedIn(at, record, cameOf(answer) === 'unclear' ? 'lost' : 'other');
-  return failedOnce(at, record, error, { failedStops, seen });
+  const isLost = cameOf(answer) === 'unclear';
+  const seen = askedIn(at, record, { isLost });
+  const next = failedOnce(at, record, error, { failedStops, seen, isCounted: isLost });
+  return isLost ? next : { ...next, record: uncounted };
 }
 
 const saidBy = ({ message }: ProviderError): string => cutSaid(capitalized(message));
@@ -251,11 +290,12 @@ function lookAgain(at: View, record: Held): Outcome {
 function toStop(at: View, record: Held): View['memo'] {
   const known = changingOf(at, record);
   if (known === undefined) return at.memo;
-  const { problem, failedStops } = known;
+  const { problem, failedStops, isCounted } = known;
   const isFirst = !isStoppedForChange(record);
   const change: Changing = {
     ...known,
     isAsked: undefined,
+    isCounted: isFirst ? undefined : isCounted,
     failedStops: isFirst ? undefined : failedStops,
     problem: problem?.isLimit === true ? undefined : problem,
   };

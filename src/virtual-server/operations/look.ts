@@ -277,7 +277,7 @@ function startsFirst({ identifier }: Held): Verdict {
 /** What is remembered of a change: whether a step is due. */
 function dueChange(at: View, { step, finding, record }: Course, { status }: Server): Changing | undefined {
   const { identifier } = record;
-  if (step === undefined && finding === undefined) return undefined;
+  if (step === undefined && finding === undefined && record.change === undefined) return undefined;
   const known = changingOf(at, record) ?? { identifier, failures: 0 };
   const isAsked = powerStateOf(status) === 'off' ? undefined : known.isAsked;
   return { ...known, isAsked, seen: seenIn(at, record), due: step === undefined ? undefined : at.inputs };

@@ -8,10 +8,13 @@ import { describe, expect, it } from 'vitest';
 import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';
 import { REASONS, SET_REASONS } from '../../../src/api/conditions.ts';
 import * as names from '../../../src/api/names.ts';
+import { CHANGEABLE_ADVANCED, orderBody } from '../../../src/api/ordered-fields.ts';
 import { recordSchema } from '../../../src/api/record.ts';
 import { catalogSpecSchema, catalogStatusSchema } from '../../../src/api/server-catalog.ts';
 import { setSpecSchema, setStatusSchema } from '../../../src/api/virtual-server-set.ts';
 import { specSchema, statusSchema } from '../../../src/api/virtual-server.ts';
+import { changeBody } from '../../../src/virtual-server/decision/change.ts';
+import { ONE, OTHER } from '../../fixtures/ordered-values.ts';
 import { generatedPages } from '../../../tools/docs/main.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -34,6 +37,44 @@ it('the table in design.md has each field of the record', async () => {
 it('the generated parts are up to date', async () => {
   for (const [path, page] of await generatedPages())
     expect(await readFile(path, 'utf8'), `${path} is stale, run: npm run docs`).toBe(page);
+});
+
+describe('docs/reference/providers.md', async () => {
+  const page = await read('docs/reference/providers.md');
+  const [ordered = '', changed = ''] = ['The fields of an order', 'The fields of a change'].map(
+    (title) => page.split(`### ${title}\n`)[1]?.split('\n### ')[0],
+  );
+  const rowsWith = (section: string, name: string): string[] =>
+    section.split('\n').filter((line) => line.startsWith('|') && line.split('|')[1]?.includes(`\`${name}\``));
+
+  it.each(
+    Object.keys(
+      orderBody({
+        ...ONE,
+        sshKeysFrom: ONE.sshKeys,
+        userDataFrom: ONE.userData,
+        advanced: { ...ONE.advanced, ...OTHER.advanced },
+      }),
+    ),
+  )('has a row for the field %s of an order', (name) => {
+    expect(rowsWith(ordered, name)).toHaveLength(1);
+  });
+
+  it('has a row for each field of a change', () => {
+    const fields = ['product', 'diskSize', 'serverName', ...CHANGEABLE_ADVANCED.map((field) => `advanced.${field}`)];
+    const body = changeBody(fields.map((field) => ({ field, from: '', to: '1', needsOff: false })));
+    const { specs = {}, ...plain } = body;
+    const names = [...Object.keys(plain), ...Object.keys(specs).map((name) => `specs.${name}`)];
+    expect(names).toHaveLength(fields.length);
+    for (const name of names) expect(rowsWith(changed, name), name).toHaveLength(1);
+  });
+
+  it.each(['/zones', '/hosts', '/pricing', '/servers', '/servers/IDENTIFIER/power', '/servers/IDENTIFIER'])(
+    'names the call /beta/vps%s, which the specification does not have',
+    (path) => {
+      expect(page).toContain(`/beta/vps${path}\``);
+    },
+  );
 });
 
 describe('docs/reference/reasons.md', async () => {

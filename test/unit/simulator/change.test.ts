@@ -54,6 +54,16 @@ describe('a change', () => {
     expect(await shown()).toEqual(before);
   });
 
+  it('takes the one before back, of two that exclude each other', async () => {
+    const { change, shown, simulation, identifier } = await world({ variants: { changes: 'excluding' } });
+    simulation.fleet.switch('default', identifier, 'power-off');
+    await change({ tablet: false });
+    await change({ cpu_mode: 'compatibility' });
+    expect(await shown()).toMatchObject({ tablet: true, cpu_mode: 'compatibility' });
+    await change({ tablet: false });
+    expect(await shown()).toMatchObject({ tablet: false, cpu_mode: 'performance' });
+  });
+
   it('waits for the next start', async () => {
     const { change, shown, simulation, identifier } = await world({ variants: { changes: 'at-restart' } });
     await change(BIGGER);

@@ -53,6 +53,23 @@ describe('a server', () => {
     expect(await shown()).toEqual(OFF);
   });
 
+  it('shuts down once for each queued request, also after it was started', async () => {
+    const { power, shown, clock } = await world({ variants: { shutdown: 'queued', shutdownMs: 60_000 } });
+    await power('shutdown');
+    clock.advance(30_000);
+    await power('shutdown');
+    expect(await shown()).toEqual(RUNNING);
+    clock.advance(30_000);
+    expect(await shown()).toEqual(OFF);
+    await power('power-on');
+    expect(await shown()).toEqual(RUNNING);
+    clock.advance(30_000);
+    expect(await shown()).toEqual(OFF);
+    await power('power-on');
+    clock.advance(120_000);
+    expect(await shown()).toEqual(RUNNING);
+  });
+
   it('starts on its own after a shutdown, unless it was switched since', async () => {
     const { power, shown, clock } = await world({ variants: { shutdownMs: 20_000, startsAfterMs: 60_000 } });
     await power('shutdown');

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RecordedChange, ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
-import { ResponseError } from '../../../../src/provider/error.ts';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { modelOf, placeOf, type Place } from '../../../../src/virtual-server/decision/price.ts';
@@ -12,7 +12,7 @@ import { visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const MINUTE = 60_000;
 /** When the next resync shows that nothing more comes of a request (minutes). */
-const OPEN = (TIMING.takeoverMs + 2 * TIMING.resyncMs) / MINUTE;
+const OPEN = 31 + (2 * TIMING.resyncMs) / MINUTE;
 const TIME = '2026-01-01T23:50:00Z';
 const DEVICES = { ...SERVER, cpuMode: 'performance', tablet: true, price: 1000 } satisfies Server;
 const OFF = { ...DEVICES, status: 'shut down' };
@@ -77,18 +77,132 @@ it('a change that replaces an earlier one counts for the earlier one only while 
   expect([pendingIn(later), placeIn(later).price]).toEqual(['StopRequired', 1000]);
 });
 
-it('a change that the provider may have made without an answer counts after it was given up', async () => {
-  const note = { change: '{"product":"VPSX8","tablet":false}', phase: 'stop', stoppedAt: TIME, price: 5000 } as const;
-  const spec = { changePolicy: 'AllowStop', product: 'VPSX8', advanced: { tablet: false } } as const;
-  const answers = { server: OFF, changed: new ResponseError(502, 'bad gateway') };
-  let next = await visited(changing(note, spec), { answers });
-  for (let minutes = 10; minutes <= 30; minutes += 10) next = await after(minutes, next, { answers });
-  expect(next.switches).toEqual(['power-on']);
-  expect(noteIn(next)).toMatchObject({ phase: 'start', refused: expect.anything() as string });
-  expect(placeIn(next).price).toBe(5000);
-  const running = await after(40, next);
-  expect(placeIn(running).price).toBe(5000);
-  expect(placeIn(await after(40 + OPEN, running)).price).toBe(1000);
+it.each([502, 409])(
+  'a change that the provider may have made without an answer counts after it was given up after a %d',
+  async (status) => {
+    const note = { change: '{"product":"VPSX8","tablet":false}', phase: 'stop', stoppedAt: TIME, price: 5000 } as const;
+    const spec = { changePolicy: 'AllowStop', product: 'VPSX8', advanced: { tablet: false } } as const;
+    const answers = { server: OFF, changed: new ResponseError(502, 'bad gateway') };
+    const earlier = { ...answers, changed: new ResponseError(status, 'no') };
+    let next = await visited(changing(note, spec), { answers: earlier });
+    for (const minutes of [10, 20]) next = await after(minutes, next, { answers: earlier });
+    next = await after(30, next, { answers });
+    expect(next.switches).toEqual(['power-on']);
+    expect(noteIn(next)).toMatchObject({ phase: 'start', refused: expect.anything() as string });
+    expect(placeIn(next).price).toBe(5000);
+    const running = await after(40, next);
+    expect(placeIn(running).price).toBe(5000);
+    expect(placeIn(await after(40 + OPEN, running)).price).toBe(1000);
+  },
+);
+
+describe('a change that may have been made counts with its price until an answer or reads say otherwise:', () => {
+  /** Such a server costs 1500. */
+  const money: Given = { maxPrice: 6000, taken: 1, price: 1500 };
+  const edited = (
+    minutes: number,
+    before: Visited,
+    spec: Partial<VirtualServerSpec>,
+    given: Given,
+  ): Promise<Visited> => {
+    const { metadata, ...object } = shown(before);
+    const generation = metadata.generation + 1;
+    const more = { ...object, metadata: { ...metadata, generation }, spec: { ...object.spec, ...spec } };
+    return visited(more, { memo: before.memo, now: NOW + minutes * MINUTE, ...given });
+  };
+
+  it.each([new ProviderError('PROVIDER_TIMEOUT', 'no answer'), new ResponseError(502, 'bad gateway')])(
+    'no answer (%s), also for the next process',
+    async (changed) => {
+      const given = { ...money, answers: { changed } };
+      let next = await visited(wanting({ product: 'VPSX8' }), given);
+      expect([next.changes, placeIn(next).price]).toEqual([[{ product: 'VPSX8' }], 1500]);
+      for (let minutes = 10; minutes <= 90; minutes += 10) next = await after(minutes, next, given);
+      expect(placeIn(next).price).toBe(1500);
+      const unsent = await edited(91, next, { changePolicy: 'Never' }, money);
+      expect(placeIn(unsent).price).toBe(1500);
+      // A new process knows of it by the record alone.
+      const started = await visited(shown(unsent), { now: NOW + 92 * MINUTE });
+      expect(placeIn(started).price).toBe(1500);
+      expect(placeIn(await after(92 + OPEN, started)).price).toBe(1000);
+    },
+  );
+
+  it('a process that dies at the request', async () => {
+    const next = await visited(wanting({ product: 'VPSX8' }), { ...money, dies: 'change' });
+    expect([next.changes, placeIn(next).price]).toEqual([[{ product: 'VPSX8' }], 1500]);
+    const unknown = await visited(wanting({ product: 'VPSX8' }), { dies: 'change' });
+    const place = quotaWith(unknown, 50_000).reserve('default', 'uid-of-next', modelOf(wanting({}).spec));
+    expect(place).toMatchObject({ full: 'unread', names: ['web'] });
+  });
+
+  it('nothing is left of it once a read shows that it was made', async () => {
+    const lost = await visited(wanting({ product: 'VPSX8' }), { ...money, dies: 'change' });
+    const server = { ...DEVICES, product: 'VPSX8', price: 1400 };
+    const next = await after(1, lost, { ...money, answers: { server } });
+    expect([noteIn(next), placeIn(next).price]).toEqual([undefined, 1400]);
+  });
+
+  it.each<[string, NonNullable<Given['answers']>['changed'], object]>([
+    ['the provider is busy', new ResponseError(409, 'busy'), {}],
+    ['the request was not sent', new ProviderError('PROVIDER_WITHHELD', 'another one leads'), {}],
+    ['the provider refuses', new ResponseError(400, 'no'), { refused: 'No' }],
+    ['the provider has no such call', 'notOffered', { isUnavailable: true }],
+  ])('nothing is left of it if %s', async (_what, changed, note) => {
+    const next = await visited(wanting({ product: 'VPSX8' }), { ...money, answers: { changed } });
+    expect(next.changes).toHaveLength(1);
+    expect(placeIn(next).price).toBe(1000);
+    if (Object.keys(note).length > 0) expect(noteIn(next)).toMatchObject(note);
+  });
+
+  it('an earlier request that has no answer, after a later one was refused', async () => {
+    const lost = await visited(wanting({ product: 'VPSX8' }), {
+      ...money,
+      answers: { changed: new ResponseError(502, 'x') },
+    });
+    const refused = await after(10, lost, { ...money, answers: { changed: new ResponseError(400, 'no') } });
+    expect([pendingIn(refused), placeIn(refused).price]).toEqual(['ChangeRefused', 1500]);
+    expect(placeIn(await after(10 + OPEN, refused, money)).price).toBe(1000);
+  });
+
+  it('no answer while the server is off, and then the policy forbids it', async () => {
+    const note = { change: '{"product":"VPSX8","tablet":false}', phase: 'stop', stoppedAt: TIME, price: 5000 } as const;
+    const spec = { changePolicy: 'AllowStop', product: 'VPSX8', advanced: { tablet: false } } as const;
+    const changed = new ResponseError(502, 'bad gateway');
+    const first = await visited(changing(note, spec), { answers: { server: OFF, changed } });
+    const next = await edited(1, first, { changePolicy: 'Never' }, { answers: { server: OFF } });
+    expect([next.switches, placeIn(next).price]).toEqual([['power-on'], 5000]);
+    const running = await after(20, next);
+    expect(placeIn(await after(20 + OPEN, running)).price).toBe(1000);
+  });
+
+  it('spec takes back what was accepted, and the object is as spec says', async () => {
+    const first = await visited(wanting({ product: 'VPSX8' }), money);
+    const back = await edited(1, first, { product: 'VPSX4' }, money);
+    expect([pendingIn(back), back.changes, placeIn(back).price]).toEqual([undefined, [], 1500]);
+    // A new process knows of it by the record alone, and the change may still come.
+    const started = await visited(shown(back), { ...money, now: NOW + 2 * MINUTE });
+    expect(placeIn(started).price).toBe(1500);
+    const over = await after(2 + OPEN, started, money);
+    expect([noteIn(over), placeIn(over).price]).toEqual([undefined, 1000]);
+  });
+
+  it('spec takes it back once the server shows it', async () => {
+    const first = await visited(wanting({ product: 'VPSX8' }), money);
+    const server = { ...DEVICES, product: 'VPSX8', price: 1400 };
+    const back = await edited(1, first, { product: 'VPSX4' }, { ...money, answers: { server } });
+    expect([back.changes, placeIn(back).price]).toEqual([[{ product: 'VPSX4' }], 1500]);
+    const done = await after(4, back, money);
+    expect([noteIn(done), placeIn(done).price]).toEqual([undefined, 1000]);
+  });
+
+  it('a dearer one that was sent before, while a cheaper one has replaced it', async () => {
+    const dear = { sentAt: TIME, price: 3000 };
+    const next = await visited(changing({ ...dear, change: '{"product":"VPSX16"}' }, { product: 'VPSX8' }), money);
+    expect([next.changes, placeIn(next).price]).toEqual([[{ product: 'VPSX8' }], 3000]);
+    const unpriced = changing({ sentAt: TIME, isUnpriced: true, change: '{"product":"VPSX16"}' }, { product: 'VPSX8' });
+    expect(placeIn(await visited(unpriced, { price: 1500, taken: 1 })).price).toBeUndefined();
+  });
 });
 
 it('a change that the provider refuses while the server is off no longer counts', async () => {
