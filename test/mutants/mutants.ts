@@ -42,6 +42,21 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
+    name: 'asks for protection before it follows an order',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: '      serverIsRetained,\n      adoptionIsAsked,\n      createOutcomeIsUnknown,\n      taskRuns,\n      serverIsProtected,',
+    replace:
+      '      serverIsRetained,\n      serverIsProtected,\n      adoptionIsAsked,\n      createOutcomeIsUnknown,\n      taskRuns,',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/protected.test.ts'],
+  },
+  {
+    name: 'never looks for the unseen server of a protected object',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: "if (isUnseen && mayNotExist(view)) return notDue(view, 'look') ?? { type: 'look', record: own };",
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/protected.test.ts'],
+  },
+  {
     name: 'reads the server of a task that fails at once',
     file: 'src/virtual-server/operations/follow.ts',
     find: 'isOverdue(known, asked.now) && isOfTask',

@@ -31,7 +31,7 @@ import { saysGone, takerOf } from './inputs.ts';
 import { withoutOpen } from './open.ts';
 import { isSentAgain } from './named.ts';
 import { goOn, jittered, endVisit, retryLater } from './outcome.ts';
-import { withMemo, type View } from './view.ts';
+import { cancelIsForbidden, withMemo, type View } from './view.ts';
 
 const NEEDED = 3;
 /** If the list of servers confirms each of them. */
@@ -104,8 +104,9 @@ export function unprovenVerdict(
   };
 }
 
-function inUseVerdict(identifier: string, { deletionPolicy }: VirtualServer['spec']): Verdict {
-  const then = deletionPolicy === 'Retain' ? '' : ', and cancels it as soon as the provider shows it';
+function inUseVerdict(identifier: string, { object }: View, goes: boolean): Verdict {
+  const isToCancel = goes && cancelIsForbidden(object) === undefined;
+  const then = isToCancel ? ', and cancels it as soon as the provider shows it' : '';
   return {
     reason: 'AbsenceUnproven',
     message:
@@ -239,7 +240,7 @@ export function absent(
   }
   const afterMs = pauseOf(denials, grace, at);
   const verdict = mayCome
-    ? inUseVerdict(identifier, object.spec)
+    ? inUseVerdict(identifier, at, goes)
     : unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, at);
   return endVisit(at, { record, verdict }, { operation, afterMs }, memo);
 }

@@ -20,8 +20,8 @@ import {
 } from './inputs.ts';
 import { isProvisioned, wasRead } from './server-status.ts';
 import type { Operation } from './types.ts';
-import { isOwnNamespace, namesOf, unknownMessage } from './sentences.ts';
-import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
+import { isOwnNamespace, namesOf, PROTECTED, unknownMessage } from './sentences.ts';
+import { firstSeen, isOverdue, isProtected, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { createHasFailed, nextOrderWaits } from './create-failure.ts';
 import { holdsSomething, withFailedOrder } from './known-record.ts';
@@ -113,15 +113,15 @@ export const CHAINS = {
       createIsInFlight,
       serverIsToStart,
       serverIsRetained,
-      serverIsProtected,
       adoptionIsAsked,
       createOutcomeIsUnknown,
       taskRuns,
+      serverIsProtected,
       serverIsKept,
       serverIsToBeCancelled,
     ],
   ),
-  leaving: chain((view) => view.deleting && !holds(view), [nothingIsOwed, serverIsProtected, adoptionIsAsked]),
+  leaving: chain((view) => view.deleting && !holds(view), [nothingIsOwed, adoptionIsAsked]),
 };
 
 export function decide(view: View): Operation {
@@ -505,11 +505,17 @@ const mayNotExist = (view: OwnView): boolean => {
   return (isNamed(own) || hasFailed) && !taskIsOver(view);
 };
 
-/** Protection only concerns the cancellation, so a server to retain needs none, even if it is still unknown. */
-export function serverIsProtected({ object }: View): Operation | undefined {
-  if (!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain') return undefined;
-  const message = 'This object is being deleted, but its server is not cancelled while spec.deletionProtection is true';
-  return park('DeletionProtected', message);
+/**
+ * Protection only concerns the cancellation: the operator follows the order and looks for its server as ever, since a task may be
+ * forgotten, and its number used again.
+ */
+export function serverIsProtected(view: OwnView): Operation | undefined {
+  const { own, object, memo } = view;
+  if (!isProtected(object.spec)) return undefined;
+  const isUnseen = own.identifier !== undefined && !wasRead(object, own);
+  if (isUnseen && isGone(memo, own.identifier)) return undefined;
+  if (isUnseen && mayNotExist(view)) return notDue(view, 'look') ?? { type: 'look', record: own };
+  return park('DeletionProtected', PROTECTED);
 }
 
 /**

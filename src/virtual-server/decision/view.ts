@@ -2,7 +2,7 @@
 import type { ReadyReason } from '../../api/conditions.ts';
 import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
 import { isNamed, type ServerRecord } from '../../api/record.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { Result } from '../../base/result.ts';
 import { cut } from '../../base/text.ts';
@@ -114,6 +114,10 @@ export function cancelIsForbidden(object: VirtualServer): string | undefined {
   if (spec.deletionProtection) return 'spec.deletionProtection is true';
   return spec.deletionPolicy === 'Retain' ? 'spec.deletionPolicy is Retain' : undefined;
 }
+
+/** Whether a deletion waits until the protection is lifted. A server to retain needs none. */
+export const isProtected = ({ deletionProtection, deletionPolicy }: VirtualServerSpec): boolean =>
+  deletionProtection && deletionPolicy !== 'Retain';
 
 /** When an attempt of another process was first seen here (ms); now if the clock was set back since. */
 export function firstSeen(attempt: string, { memo, now }: Pick<View, 'memo' | 'now'>): number {

@@ -126,9 +126,9 @@ describe('decide', () => {
     ],
     ['a deleted object follows its task to the end first', webWith(HELD, { deleting: true }), follows(HELD)],
     [
-      'protection comes before every call',
+      'a protected object follows its task to the end first too',
       webWith(TASKED, { deleting: true, spec: { deletionProtection: true } }),
-      park('DeletionProtected'),
+      follows(TASKED),
     ],
     [
       'an object with start-over orders',
