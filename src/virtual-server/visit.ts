@@ -13,7 +13,7 @@ import { withPlan } from './decision/next.ts';
 import { holdsSomething, knownRecord } from './decision/known-record.ts';
 import { patchInWords, type RefusedWrite } from './decision/refused.ts';
 import type { Outcome } from './decision/types.ts';
-import { viewOf, type Circumstances, type View } from './decision/view.ts';
+import { viewOf, withClaim, withMemo, type Circumstances, type View } from './decision/view.ts';
 import { userDataText } from './operations/user-data.ts';
 import type { CreateLimit, Reservation, ServerQuota } from './shared/limits.ts';
 import type { Holders } from './shared/holders.ts';
@@ -72,8 +72,13 @@ export class Visit {
 
   /** The object, with all that is known now. */
   view(): View {
-    this.services.progress?.mark();
-    return viewOf(this.object, this.#circumstances());
+    const { progress, objects } = this.services;
+    progress?.mark();
+    const view = viewOf(this.object, this.#circumstances());
+    const memo = withClaim(view);
+    if (memo === view.memo) return view;
+    objects.remember(this.object.metadata.uid, memo);
+    return withMemo(view, memo);
   }
 
   /** Reads the object from the API server, and continues with that version. False if the object is gone. */

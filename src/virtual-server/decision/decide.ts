@@ -21,11 +21,21 @@ import {
 import { isProvisioned, wasRead } from './server-status.ts';
 import type { Operation } from './types.ts';
 import { isOwnNamespace, namesOf, PROTECTED, unknownMessage } from './sentences.ts';
-import { firstSeen, isOverdue, isProtected, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
+import {
+  isNewClaim,
+  isOverdue,
+  isProtected,
+  notDue,
+  park,
+  taskIsOver,
+  untilSent,
+  type OwnView,
+  type View,
+} from './view.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { createHasFailed, nextOrderWaits } from './create-failure.ts';
 import { holdsSomething, withFailedOrder } from './known-record.ts';
-import { arrivesInMs, isTaskLost, mayArrive, orderIsToRepeat } from './named.ts';
+import { isTaskLost, mayArrive, orderIsToRepeat } from './named.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { isToRunFirst } from './change.ts';
 import { keepsServer } from './delay.ts';
@@ -388,13 +398,13 @@ export function createIsInFlight(view: OwnView): Operation | undefined {
   // A living object looks for the server while it waits.
   if (isNamed(own)) {
     const message = `Order ${own.attempt} under the identifier ${own.identifier} may still be on its way to the provider. The operator waits until it can no longer arrive`;
-    return deleting ? park('CreateInFlight', message, { afterMs: arrivesInMs(own, view) }) : undefined;
+    return deleting ? park('CreateInFlight', message, { afterMs: untilSent(own, view) }) : undefined;
   }
-  const { attempt = '' } = own;
+  if (!isClaimed(own)) return undefined;
   return park(
     'CreateInFlight',
-    `Another process of the operator claimed order ${attempt} and may still be sending it. The operator waits until that process can no longer send it`,
-    { afterMs: firstSeen(attempt, view) + view.timing.takeoverMs - view.now },
+    `Another process of the operator claimed order ${own.attempt} and may still be sending it. The operator waits until that process can no longer send it`,
+    { afterMs: untilSent(own, view) },
   );
 }
 
@@ -404,7 +414,7 @@ export function mayBeInFlight(view: OwnView): boolean {
   if (isNamed(own)) return own.task === undefined && mayArrive(own, view);
   if (!isClaimed(own)) return false;
   if (view.notes.some((note) => note.attempt === own.attempt)) return false;
-  return view.now - firstSeen(own.attempt, view) < view.timing.takeoverMs;
+  return isNewClaim(own, view);
 }
 
 /**

@@ -70,8 +70,8 @@ export interface LastRead {
 
 /** What this process has found out, and the API server does not store. */
 export interface Evidence {
-  /** An attempt of another process, and when it was first seen here (ms). */
-  foreignAttempt?: { attempt: string; since: number } | undefined;
+  /** The request that the record claims; `since`: when this process first saw the claim, on the monotonic clock (ms). */
+  claim?: { attempt: string; at: string | undefined; since: number } | undefined;
   task?: TaskEvidence | undefined;
   sent?: Sent | undefined;
   /**

@@ -13,7 +13,7 @@ import type { OrderBody, Server } from '../../provider/types.ts';
 import { namesAsGone } from './inputs.ts';
 import { newRecord } from './known-record.ts';
 import type { Operation } from './types.ts';
-import { notDue, taskIsOver, type OwnView, type View } from './view.ts';
+import { isNewClaim, notDue, taskIsOver, type OwnView, type View } from './view.ts';
 
 /** Of the public service: lower-case letters and digits, of which a letter comes first. */
 const MAX_LENGTH = 20;
@@ -126,10 +126,10 @@ export function namedClaim(
   };
 }
 
-/** The claim of the same order, before its next request. */
+/** The claim of the same order, before its next request. It is later than the last one, whichever clock that was written under. */
 export const sentAgain = (record: Named, { now }: View): Named => ({
   ...without<Named, 'task' | 'createFailure'>(record, 'task', 'createFailure'),
-  sent: { ...record.sent, at: new Date(now).toISOString() },
+  sent: { ...record.sent, at: new Date(Math.max(now, Date.parse(record.sent.at) + SECOND_MS)).toISOString() },
 });
 
 /** `attemptedAt` has no fraction of a second. */
@@ -140,16 +140,11 @@ export const isSentAgain = ({ attemptedAt = '', sent }: Named): boolean =>
   Math.abs(Date.parse(sent.at) - Date.parse(attemptedAt)) >= SECOND_MS;
 
 /** True while an earlier request of this order may still be on its way to the provider. */
-export function mayArrive({ attempt, sent }: Named, { memo, now, timing }: View): boolean {
-  const own = memo.evidence.sent;
-  if (own?.attempt === attempt && own.at === sent.at && own.answer !== 'lost') return false;
-  // A time that is far ahead was written under another clock.
-  return Math.abs(now - Date.parse(sent.at)) < timing.takeoverMs;
+export function mayArrive(record: Named, view: View): boolean {
+  const own = view.memo.evidence.sent;
+  if (own?.attempt === record.attempt && own.at === record.sent.at && own.answer !== 'lost') return false;
+  return isNewClaim(record, view);
 }
-
-/** How long until it has arrived (ms). */
-export const arrivesInMs = ({ sent }: Named, { now, timing }: View): number =>
-  Math.max(0, Date.parse(sent.at) + timing.takeoverMs - now);
 
 /** For how long an order is repeated (ms). */
 const REPEATED_MS = 24 * 60 * 60_000;

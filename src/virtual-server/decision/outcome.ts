@@ -25,7 +25,7 @@ import {
 } from './memo.ts';
 import { atLatest, NOW, ON_CHANGE, withPlan, type Pause } from './next.ts';
 import type { Operation, Outcome, Park } from './types.ts';
-import { firstSeen, type View } from './view.ts';
+import type { View } from './view.ts';
 
 /**
  * Ends the visit: the status shows `verdict`. The next visit comes as planned, or when the server expires or its delay ends.
@@ -123,14 +123,7 @@ export function parked(at: View, { verdict, when = ON_CHANGE }: Park, more: Omit
   if (!('afterMs' in when)) return retryLater(at, when.operation, parts, when.atLeastMs);
   const next = endVisit(at, parts, when);
   // If the object stays for another reason, the absence of its server has to be proven again.
-  return { ...next, memo: rememberForeign(withoutGone(next.memo), at, verdict) };
-}
-
-/** The wait for another process's create starts when its attempt was first seen here. */
-function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
-  const attempt = recordToMirror(at)?.attempt;
-  if (verdict.reason !== 'CreateInFlight' || attempt === undefined) return memo;
-  return withEvidence(memo, { foreignAttempt: { attempt, since: firstSeen(attempt, at) } });
+  return { ...next, memo: withoutGone(next.memo) };
 }
 
 /** There is no key to make calls with, so the operation has to wait. */

@@ -28,7 +28,6 @@ import {
   type Unlisted,
 } from '../decision/memo.ts';
 import {
-  arrivesInMs,
   identifierFor,
   isRepeatedTooLong,
   mayArrive,
@@ -39,7 +38,7 @@ import {
 import { endVisit, failed, goOn, jittered, parked, retryLater, withoutKey } from '../decision/outcome.ts';
 import { LISTED } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
-import { withMemo, type View } from '../decision/view.ts';
+import { untilSent, withMemo, type View } from '../decision/view.ts';
 import type { OrderTerms } from '../shared/limits.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
@@ -143,7 +142,7 @@ export async function dueToRepeat(
       { record, verdict: stillOnItsWay(record, view) },
       {
         operation: 'order',
-        afterMs: Math.min(arrivesInMs(record, view), view.timing.pollMs),
+        afterMs: Math.min(untilSent(record, view), view.timing.pollMs),
       },
     );
   const secrets = await readSecrets(visit.object, visit.services.kube, key.value.session);
@@ -165,7 +164,7 @@ function answered(at: View, record: Named): Outcome {
   const message =
     `You say that order ${record.attempt} has not created server ${record.identifier}. The operator ` +
     'orders again when the order can no longer be on its way';
-  const afterMs = Math.min(arrivesInMs(record, at), at.timing.pollMs);
+  const afterMs = Math.min(untilSent(record, at), at.timing.pollMs);
   return endVisit(at, { record, verdict: { reason: 'Creating', message } }, { operation: 'order', afterMs });
 }
 
@@ -242,7 +241,7 @@ const isOf = (own: Named, claim: Named): boolean =>
   own.attempt === claim.attempt && own.identifier === claim.identifier && own.sent.at === claim.sent.at;
 
 function stillOnItsWay(record: Named, view: View): Verdict {
-  const at = timestamp(view.now + arrivesInMs(record, view));
+  const at = timestamp(view.now + untilSent(record, view));
   return {
     reason: 'Creating',
     message:

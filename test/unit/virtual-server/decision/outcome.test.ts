@@ -104,15 +104,6 @@ describe('a park', () => {
     const next = park(web(), { verdict: { reason, message: 'none' }, when: { operation: 'order', ...atLeast } }, given);
     expect(next).toMatchObject({ when: { afterMs: pauseMs }, memo: { failures: failures + 1 } });
   });
-
-  it("remembers when another process's attempt was first seen, and keeps that time", () => {
-    const inFlight = { verdict: { reason: 'CreateInFlight', message: 'wait' }, when: { afterMs: 5 } } as const;
-    const seenAt = (now: number, held = memo()) => park(webWith(ATTEMPTED), inFlight, facts({ now, memo: held })).memo;
-    const first = seenAt(NOW);
-    expect(first.evidence.foreignAttempt).toEqual({ attempt: 'a1', since: NOW });
-    expect(seenAt(NOW + 5, first).evidence.foreignAttempt).toEqual({ attempt: 'a1', since: NOW });
-    expect(seenAt(NOW - 5, first).evidence.foreignAttempt).toEqual({ attempt: 'a1', since: NOW - 5 });
-  });
 });
 
 describe('a new record', () => {

@@ -3,14 +3,17 @@ import { describe, expect, it } from 'vitest';
 import { KubeError } from '../../../../src/kube/error.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { NamedOutcome } from '../../../../src/provider/types.ts';
-import { NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
-import { isNamed, type ServerRecord } from '../../../../src/api/record.ts';
+import { FINALIZER, NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import { timestamp } from '../../../../src/base/duration.ts';
+import { isNamed, type Named, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { withEvidence } from '../../../../src/virtual-server/decision/memo.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
 import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
 import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
-import { ACCOUNT, CATALOG, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
+import { ACCOUNT, CATALOG, NOW, SERVER, TIMING, UID, facts, web, webWith } from '../../../fixtures/decision.ts';
+import { isSentAgain, sentAgain } from '../../../../src/virtual-server/decision/named.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { SSH_KEY } from '../../../fixtures/virtual-server.ts';
 import { deleted, next, recordIn, sentIn } from './named-support.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
@@ -280,9 +283,36 @@ describe('an order without an answer', () => {
   it('is sent again unchanged after that, by any process', async () => {
     const first = await ordering(lost);
     for (const process of ['same', 'other'] as const) {
-      const again = await next(first, NOW + TIMING.takeoverMs + 1, denied, process);
+      const seen = await next(first, NOW + 1, denied, process);
+      const again = await next(seen, NOW + TIMING.takeoverMs + 1, denied);
       expect(again.requests).toEqual(first.requests);
       expect(recordIn(again)).toMatchObject({ attempt: 'a1', identifier: IDENTIFIER, task: 7 });
+    }
+  });
+
+  it.each([
+    ['ahead', 24 * HOUR],
+    ['behind', -24 * HOUR],
+  ])('is not sent again sooner by another process whose clock is %s', async (_, skew) => {
+    const first = await ordering(lost);
+    const record = recordIn(first) as Named;
+    const at = new Date(NOW - skew).toISOString();
+    const skewed = { ...record, sent: { ...record.sent, at }, attemptedAt: timestamp(NOW - skew) };
+    const object = { ...first, object: webWith(skewed, { finalizers: [FINALIZER] }) };
+    const seen = await next(object, NOW, denied, 'other');
+    expect(sentIn(seen)).toBe(0);
+    expect(sentIn(await next(seen, NOW + TIMING.takeoverMs - 1, denied))).toBe(0);
+  });
+
+  it('is claimed again at a later time, whichever clock the claim before was written under', async () => {
+    const record = recordIn(await ordering(lost)) as Named;
+    for (const skew of [0, 24 * HOUR]) {
+      const at = new Date(NOW + skew).toISOString();
+      const before = { ...record, sent: { ...record.sent, at }, attemptedAt: timestamp(NOW + skew) };
+      const again = sentAgain(before, viewOf(web(), facts()));
+      expect(Date.parse(again.sent.at)).toBeGreaterThan(Date.parse(at));
+      expect(isSentAgain(before)).toBe(false);
+      expect(isSentAgain(again)).toBe(true);
     }
   });
 
@@ -368,7 +398,7 @@ describe('an order without an answer', () => {
 
   it('asks after a day if no list of servers can prove that there is none', async () => {
     const first = await ordering(inUse);
-    const late = await next(first, NOW + 25 * HOUR, { answers: { server: DENIED } }, 'other');
+    const late = await next(first, NOW + 25 * HOUR, { answers: { server: DENIED } });
     expect(shownBy(late).reason).toBe('CreateOutcomeUnknown');
   });
 
@@ -483,8 +513,8 @@ describe('an order without an answer', () => {
   });
 
   it('asks after a day', async () => {
-    const first = await ordering(lost);
-    const late = await next(first, NOW + 25 * HOUR, denied, 'other');
+    const first = await next(await ordering(lost), NOW + 1, denied, 'other');
+    const late = await next(first, NOW + 25 * HOUR, denied);
     expect(sentIn(late)).toBe(0);
     expect(shownBy(late).reason).toBe('CreateOutcomeUnknown');
     // The server may appear all the same.
