@@ -24,7 +24,7 @@ import {
   type Unlisted,
 } from './memo.ts';
 import type { Outcome, ServerAnswer } from './types.ts';
-import { NO_OTHER, RESTORE_KEY } from './sentences.ts';
+import { LISTED, NO_OTHER, RESTORE_KEY } from './sentences.ts';
 import { isToExpire } from './expiry.ts';
 import type { Unrecognized } from './identity.ts';
 import { saysGone, takerOf } from './inputs.ts';
@@ -43,15 +43,15 @@ export const UNSEEN_PERIODS = 12;
  * Adds one denial of `what` (a server or a task) to the denials in the memo. Denials that come too fast count as one. A
  * gap longer than the grace period restarts the count, since it may hide a 200.
  */
-export function denied({ memo, monotonic, timing }: View, what: string, unlisted: Unlisted = 'no'): Denials {
+export function denied({ memo, monotonic, timing, inputs }: View, what: string, unlisted: Unlisted = 'no'): Denials {
   const before = memo.evidence.denials?.of === what ? memo.evidence.denials : undefined;
   const isStale = before !== undefined && monotonic - before.lastAt > timing.absenceMs;
   const lastAt = monotonic;
   if (before === undefined || isStale)
-    return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt, unlisted };
-  if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt };
+    return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt, unlisted, inputs };
+  if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt, inputs };
   const least = (['no', 'perhaps', 'yes'] as const).find((each) => each === before.unlisted || each === unlisted);
-  return { ...before, counted: before.counted + 1, countedAt: monotonic, lastAt, unlisted: least ?? 'no' };
+  return { ...before, counted: before.counted + 1, countedAt: monotonic, lastAt, unlisted: least ?? 'no', inputs };
 }
 
 /** How long the denials of the record's server have to last (ms). */
@@ -121,10 +121,15 @@ function isEnding(view: View, record: ServerRecord): boolean {
   return view.deleting || isToExpire(view, record);
 }
 
+type Denial = Extract<ServerAnswer, { type: 'serverNotFound' }>;
+
+/** You say that the server is gone, and the provider does not say otherwise. */
+const isSaidGone = ({ object }: View, record: ServerRecord, { detail }: Denial): boolean =>
+  saysGone(object, record) && detail !== LISTED;
+
 /** Applies your annotation when the provider does not show the server; undefined if there is none for this server. */
-export function goneByAnnotation(at: View, record: ServerRecord): Outcome | undefined {
-  const { object } = at;
-  if (record.identifier === undefined || !saysGone(object, record)) return undefined;
+export function goneByAnnotation(at: View, record: ServerRecord, denial: Denial): Outcome | undefined {
+  if (record.identifier === undefined || !isSaidGone(at, record, denial)) return undefined;
   const goes = isEnding(at, record);
   return goes ? goOn(withGone(at.memo, record.identifier)) : sealed(at, record, jittered(at.timing.resyncMs, at));
 }
@@ -205,12 +210,7 @@ type LookOperation = 'look' | 'cancel' | 'order';
  * The provider denies the server, in the answer to a read or a DELETE: one hint, and proof together with enough others. Your
  * annotation is proof as well, since only you can check with the provider in another way.
  */
-export function absent(
-  at: View,
-  record: Held,
-  operation: LookOperation,
-  denial: Extract<ServerAnswer, { type: 'serverNotFound' }>,
-): Outcome {
+export function absent(at: View, record: Held, operation: LookOperation, denial: Denial): Outcome {
   const { object } = at;
   const { identifier } = record;
   const goes = isEnding(at, record);
@@ -223,7 +223,7 @@ export function absent(
   // Its identifier is in use, so it may be on its way for longer than any grace.
   const mayCome = isNamed(record) && record.sent.inUse === true;
   const isProvenNow = isKnown || (!mayCome && denials && isProven(denials, grace, at));
-  const isGone = saysGone(object, record) || (denial.counts && isProvenNow);
+  const isGone = isSaidGone(at, record, denial) || (denial.counts && isProvenNow);
   if (isGone === true && goes) return goOn(withGone(memo, identifier));
   const resync = isProvisioned(object.status) ? at.timing.resyncMs : at.timing.pollMs;
   if (record.missingAt !== undefined && !goes) {

@@ -35,7 +35,7 @@ import {
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { createHasFailed, nextOrderWaits } from './create-failure.ts';
 import { holdsSomething, withFailedOrder } from './known-record.ts';
-import { isTaskLost, mayArrive, orderIsToRepeat } from './named.ts';
+import { isDeniedSince, isNamedLost, isTaskLost, mayArrive, orderIsToRepeat } from './named.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { isToRunFirst } from './change.ts';
 import { keepsServer } from './delay.ts';
@@ -250,17 +250,16 @@ export function objectIsPaused({ object }: View): Operation | undefined {
 
 /**
  * You say that the attempt created nothing. The operator obeys once no create can be in flight. If there is a task, the
- * operator must have asked the provider after your annotation, and the task must be hopeless or overdue. If the task
- * has named a server, the provider must have denied that server.
+ * operator must have asked the provider after your annotation, and the task must be hopeless or overdue. If a server is
+ * named, the provider must have denied that server when it was last asked.
  */
 export function attemptCreatedNothing(view: OwnView): Operation | undefined {
   const { own, object, inputs } = view;
   if (own.attempt === undefined || !(saysNotCreated(object, own) || deniesNamed(view))) return undefined;
   const { identifier, task } = own;
-  const { denials, asked } = view.memo.evidence;
-  const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
-  const isUnanswered = isClaimed(own) || (isNamed(own) && task === undefined && asked === inputs && !taskIsOver(view));
-  const lost = isUnanswered && !mayBeInFlight(view);
+  const { asked } = view.memo.evidence;
+  const isDenied = identifier === undefined || isDeniedSince(view, identifier);
+  const lost = isNamed(own) ? isNamedLost(view, own) : isClaimed(own) && !mayBeInFlight(view);
   const fruitless = task !== undefined && isDenied && isHopeless(view, own) && asked === inputs && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
   return { type: 'record', record: withFailedOrder(own), why: 'notCreated' };

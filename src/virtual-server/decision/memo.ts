@@ -195,6 +195,8 @@ export interface Denials {
   counted: number;
   /** The weakest evidence that the list of servers gave for any counted denial. */
   unlisted: Unlisted;
+  /** The inputs at the last denial; undefined: the provider was asked since then, and has denied nothing. */
+  inputs?: string | undefined;
 }
 
 /** Since when a server that was read may be booting, on the monotonic clock (ms). `off`: it did not run. `over`: it is up. */

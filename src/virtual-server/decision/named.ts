@@ -146,6 +146,21 @@ export function mayArrive(record: Named, view: View): boolean {
   return isNewClaim(record, view);
 }
 
+/** The provider has denied this server when it was last asked, which was after your last word. */
+export const isDeniedSince = ({ memo: { evidence }, inputs }: View, identifier: string): boolean =>
+  evidence.denials?.of === `server ${identifier}` && evidence.denials.inputs === inputs;
+
+/** The provider shows no server of the order, or another one, and no request could be on its way when it was asked. */
+export function isNamedLost(view: OwnView, own: Named): boolean {
+  const { memo, inputs } = view;
+  const { denials, unrecognized, asked } = memo.evidence;
+  if (taskIsOver(view) || (own.task !== undefined && !isTaskLost(view))) return false;
+  if (denials !== undefined && isDeniedSince(view, own.identifier))
+    return !mayArrive(own, { ...view, monotonic: denials.lastAt });
+  const isOther = own.sent.chosen === true && unrecognized === own.identifier;
+  return isOther && asked === inputs && !mayArrive(own, view);
+}
+
 /** For how long an order is repeated (ms). */
 const REPEATED_MS = 24 * 60 * 60_000;
 

@@ -171,9 +171,11 @@ export function notShown(at: View, record: Held, answer: Exclude<ServerAnswer, S
   if (hasFailed && isKept && answer.type !== 'failed' && takerOf(at.object) === undefined)
     return absent(withMemo(at, withoutSilence(at.memo)), record, 'look', answer);
   if (answer.type === 'failed')
-    return goneUnasked(at) ?? (hasFailed ? failedUnseen(at, record, answer) : failed(at, 'look', answer.error));
+    return (
+      goneUnasked(at, answer.error) ?? (hasFailed ? failedUnseen(at, record, answer) : failed(at, 'look', answer.error))
+    );
   if (record.task === undefined || task?.state !== 'silent') return absent(at, record, 'look', answer);
-  const gone = goneByAnnotation(at, record);
+  const gone = goneByAnnotation(at, record, answer);
   if (gone !== undefined) return gone;
   if (hasFailed) return failedUnseen(at, record, answer);
   if (!answer.counts) return invisible(at, record, answer.detail);

@@ -11,7 +11,6 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { capitalized } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
-import { ResponseError } from '../../provider/error.ts';
 import type { OrderBody, Session } from '../../provider/types.ts';
 import { denied, graceOf, isProven, notRecognized, pauseOf } from '../decision/absence.ts';
 import { decide } from '../decision/decide.ts';
@@ -27,15 +26,8 @@ import {
   type Sent,
   type Unlisted,
 } from '../decision/memo.ts';
-import {
-  identifierFor,
-  isRepeatedTooLong,
-  mayArrive,
-  namedBody,
-  namedClaim,
-  sentAgain,
-} from '../decision/named.ts';
-import { endVisit, failed, goOn, jittered, parked, retryLater, withoutKey } from '../decision/outcome.ts';
+import { identifierFor, isRepeatedTooLong, mayArrive, namedBody, namedClaim, sentAgain } from '../decision/named.ts';
+import { endVisit, failed, goOn, jittered, parked, retryLater, saysExists, withoutKey } from '../decision/outcome.ts';
 import { LISTED } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { untilSent, withMemo, type View } from '../decision/view.ts';
@@ -114,18 +106,16 @@ export async function dueToRepeat(
     if (lost !== undefined) return lost;
     const known = record.sent.chosen === undefined ? undefined : recognizeFor('look', read, record, answer);
     if (known === undefined || known.ok) return goOn(shownMemo(read, record.identifier));
-    const isDenied = saysNotCreated(read.object, record) || saysGone(read.object, record);
-    return isDenied ? answered(read, record) : notRecognized(read, record, 'order', known.error);
+    const other = withEvidence(read.memo, { unrecognized: record.identifier });
+    return isDenied(read, record)
+      ? answered(withMemo(read, other), record)
+      : notRecognized(read, record, 'order', known.error);
   }
   if (answer.type === 'failed') {
-    // As the provider answers for a server that is still being created.
-    const exists = answer.error instanceof ResponseError && answer.error.status === 409;
-    if (!exists) return failed(read, 'order', answer.error);
+    if (!saysExists(answer.error)) return failed(read, 'order', answer.error);
     if (isRepeatedTooLong(record, read)) return unanswered(read, record);
     return waiting(read, record, capitalized(callProblem(answer.error)));
   }
-  // You have answered for the requests so far; another one would make your answer wrong (decide.ts, attemptCreatedNothing).
-  if (saysNotCreated(read.object, record) || saysGone(read.object, record)) return answered(read, record);
   const isInUse = record.sent.inUse === true;
   if (!answer.counts) {
     visit.suspectKey();
@@ -145,6 +135,8 @@ export async function dueToRepeat(
         afterMs: Math.min(untilSent(record, view), view.timing.pollMs),
       },
     );
+  // You have answered for the requests so far; another one would make your answer wrong (decide.ts, attemptCreatedNothing).
+  if (isDenied(view, record)) return decide(view).type === 'record' ? goOn(view.memo) : answered(view, record);
   const secrets = await readSecrets(visit.object, visit.services.kube, key.value.session);
   if (!secrets.ok) return unsendable(view, record, denials, SECRET_MISSING);
   const { body, digest } = requestOf(visit.object, secrets.value);
@@ -160,6 +152,10 @@ export async function dueToRepeat(
 }
 
 /** You say that the order has led to no server. */
+const isDenied = ({ object }: View, record: Named): boolean =>
+  saysNotCreated(object, record) || saysGone(object, record);
+
+/** What you say waits until no request can be on its way. */
 function answered(at: View, record: Named): Outcome {
   const message =
     `You say that order ${record.attempt} has not created server ${record.identifier}. The operator ` +

@@ -100,7 +100,7 @@ describe('decide', () => {
       'a vanished task that you say created nothing is forgotten with its identifier',
       forgotten,
       writes('notCreated', record({ account: ACCOUNT, settled: ['a1'] })),
-      facts({ memo: memo({ denials: denials('server srv1'), asked: inputsOf(forgotten) }) }),
+      facts({ memo: memo({ denials: denials('server srv1', inputsOf(forgotten)), asked: inputsOf(forgotten) }) }),
     ],
     [
       'Retain waits until you resolve an attempt whose outcome is unknown',

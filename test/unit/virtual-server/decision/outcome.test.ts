@@ -17,7 +17,6 @@ import {
   ACCOUNT,
   ATTEMPTED,
   HELD,
-  NOW,
   OTHER_KEY,
   TASKED,
   TIMING,

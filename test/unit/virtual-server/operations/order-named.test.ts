@@ -477,22 +477,88 @@ describe('an order without an answer', () => {
     expect(visited.requests).toEqual([expect.objectContaining({ product: 'VPSX8' })]);
   });
 
-  it('is not sent again once you have said that it created nothing: another one follows', async () => {
-    const first = await ordering(lost);
-    const words: Record<string, string>[] = [
-      { [NOT_CREATED_ANNOTATION]: 'a1' },
-      { [SERVER_GONE_ANNOTATION]: IDENTIFIER },
-    ];
-    for (const said of words) {
+  describe.each<[string, Record<string, string>]>([
+    ['not-created', { [NOT_CREATED_ANNOTATION]: 'a1' }],
+    ['server-gone', { [SERVER_GONE_ANNOTATION]: IDENTIFIER }],
+  ])('of which you say %s', (word, said) => {
+    const saying = async (): Promise<Visited> => {
+      const first = await ordering(lost);
       const object = first.object as VirtualServer;
       const annotations = { ...object.metadata.annotations, ...said };
-      const asked = { ...first, object: { ...object, metadata: { ...object.metadata, annotations } } };
+      return { ...first, object: { ...object, metadata: { ...object.metadata, annotations } } };
+    };
+    const after = NOW + TIMING.takeoverMs + 1;
+    const contrary: [string, Given['answers']][] = [
+      ['its list has the server', { server: DENIED, servers: [IDENTIFIER] }],
+      ['it answers 409', { server: new ResponseError(409, 'still being created', { said: 'still being created' }) }],
+      ['it gives no answer', { server: new ProviderError('PROVIDER_TIMEOUT', 'no answer') }],
+      ['it shows no product to the key', { server: DENIED, servers: [], products: [] }],
+    ];
+
+    it('is given up once the provider denies the server and nothing can be on its way: another order follows', async () => {
+      const asked = await saying();
       const soon = await next(asked, NOW + MINUTE, denied);
       expect(sentIn(soon)).toBe(0);
       expect(recordIn(soon)).toMatchObject({ attempt: 'a1' });
-      const later = await next(asked, NOW + TIMING.takeoverMs + 1, denied, 'other');
-      expect(recordIn(later)?.settled).toEqual(['a1']);
-    }
+      expect(shownBy(soon).message).toContain(`Annotation vps-operator.dev/${word} counts only once`);
+      expect(recordIn(await next(soon, after, denied))?.settled).toEqual(['a1']);
+    });
+
+    it('is given up by another process as late as by the one that sent it, whatever its clock says', async () => {
+      const asked = await saying();
+      const seen = await next(asked, after, denied, 'other');
+      expect(sentIn(seen)).toBe(0);
+      expect(recordIn(seen)).toMatchObject({ attempt: 'a1' });
+      expect(recordIn(await next(seen, after + TIMING.takeoverMs, denied))?.settled).toEqual(['a1']);
+    });
+
+    it('is not given up because of a denial from the time when it could be on its way', async () => {
+      const soon = await next(await saying(), NOW + MINUTE, denied);
+      const shown = await next(soon, after, { answers: { ...denied.answers, server: named } });
+      expect(sentIn(shown)).toBe(0);
+      expect(recordIn(shown)).toMatchObject({ attempt: 'a1', identifier: IDENTIFIER });
+      expect(shownBy(shown).reason).toBe('Available');
+    });
+
+    it.each(contrary)('is not given up while the provider says otherwise: %s', async (_, answers) => {
+      const before = await next(await saying(), NOW + MINUTE, denied);
+      const later = await next(before, after, { listsServers: true, answers: { ...denied.answers, ...answers } });
+      expect(later.requests).toEqual([]);
+      expect(recordIn(later)).toMatchObject({ attempt: 'a1' });
+      expect(shownBy(later).message).toContain(`Annotation vps-operator.dev/${word} counts only once`);
+      const again = await next(later, after + MINUTE, {
+        listsServers: true,
+        answers: { ...denied.answers, ...answers },
+      });
+      expect(again.requests).toEqual([]);
+      expect(recordIn(again)).toMatchObject({ attempt: 'a1' });
+      // It counts as soon as the provider denies the server.
+      expect(recordIn(await next(again, after + 2 * MINUTE, denied))?.settled).toEqual(['a1']);
+    });
+
+    it.each(contrary.slice(0, 2))(
+      'keeps its deleted object while the provider says otherwise: %s',
+      async (_, answers) => {
+        const asked = deleted(await saying());
+        const removed = new ResponseError(409, 'being created', {});
+        let kept = asked;
+        for (const ms of [0, MINUTE])
+          kept = await next(kept, after + ms, { listsServers: true, answers: { removed, ...answers } });
+        expect(kept.object).toBeDefined();
+        const gone = await next(kept, after + 2 * MINUTE, {
+          answers: { server: DENIED, servers: [], removed: DENIED },
+        });
+        expect(gone.object).toBeUndefined();
+      },
+    );
+
+    it('keeps its deleted object if a DELETE is answered with 409', async () => {
+      const removed = new ResponseError(409, 'being created', {});
+      const answers = { server: DENIED, servers: [], removed };
+      const kept = await next(deleted(await saying()), after, { answers });
+      expect(kept.calls).toContain('delete');
+      expect(kept.object).toBeDefined();
+    });
   });
 
   it('is not sent again with another key', async () => {
