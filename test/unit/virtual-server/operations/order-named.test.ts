@@ -5,13 +5,26 @@ import { ProviderError, ResponseError } from '../../../../src/provider/error.ts'
 import type { NamedOutcome } from '../../../../src/provider/types.ts';
 import { FINALIZER, NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import { timestamp } from '../../../../src/base/duration.ts';
-import { isNamed, type Named, type ServerRecord } from '../../../../src/api/record.ts';
+import { isNamed, type Held, type Named, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { withEvidence } from '../../../../src/virtual-server/decision/memo.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
 import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
 import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
-import { ACCOUNT, CATALOG, NOW, SERVER, TIMING, UID, facts, web, webWith } from '../../../fixtures/decision.ts';
+import {
+  ACCOUNT,
+  CATALOG,
+  NOW,
+  SERVER,
+  TIMING,
+  UID,
+  denials as denialsOf,
+  facts,
+  web,
+  webWith,
+} from '../../../fixtures/decision.ts';
+import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
+import { withAsked } from '../../../../src/virtual-server/decision/outcome.ts';
 import { isSentAgain, sentAgain } from '../../../../src/virtual-server/decision/named.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { SSH_KEY } from '../../../fixtures/virtual-server.ts';
@@ -551,6 +564,25 @@ describe('an order without an answer', () => {
         expect(gone.object).toBeUndefined();
       },
     );
+
+    it.each(contrary)('is not given up by a denial from before you said so: %s', async (_, answers) => {
+      const first = await next(await ordering(inUse), NOW + MINUTE, denied);
+      const object = first.object as VirtualServer;
+      const annotations = { ...object.metadata.annotations, ...said };
+      const asked = { ...first, object: { ...object, metadata: { ...object.metadata, annotations } } };
+      const given = { listsServers: true, answers: { ...denied.answers, ...answers } } as const;
+      const later = await next(asked, NOW + 2 * MINUTE, given);
+      expect(recordIn(await next(later, NOW + 3 * MINUTE, given))).toMatchObject({ attempt: 'a1' });
+    });
+
+    it('is not given up by a denial from before the last question', async () => {
+      const { object = web(), memo } = await saying();
+      const denials = denialsOf(`server ${IDENTIFIER}`, inputsOf(object));
+      const view = viewOf(object, facts({ memo: withEvidence(memo, { denials }) }));
+      const operation = { type: 'look', record: view.own as Held } as const;
+      const asked = withAsked(view, operation, { memo: view.memo, events: [], when: { afterMs: 1 } });
+      expect(asked.memo.evidence.denials).toMatchObject({ of: `server ${IDENTIFIER}`, inputs: undefined });
+    });
 
     it('keeps its deleted object if a DELETE is answered with 409', async () => {
       const removed = new ResponseError(409, 'being created', {});
