@@ -51,6 +51,8 @@ export interface Plan {
   from: number;
   at: number;
   inputs: string;
+  /** An order or a failed call comes before: the pause holds whether it was written or not. */
+  isFirm?: true | undefined;
   /** What the object shows until then; undefined: what its status says. */
   verdict?: Verdict | undefined;
   /** When it was last shown again in place of what another writer had written, on the monotonic clock (ms). */

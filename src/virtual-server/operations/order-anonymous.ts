@@ -99,7 +99,8 @@ async function claimAndSend(
   });
   if (answer.kind === 'created') await journal.task(uid, attempt, answer.task);
   if (answer.kind === 'notCreated' || answer.kind === 'refused') {
-    hourly.release();
+    // A provider may refuse an order and carry it out all the same.
+    if (answer.kind === 'notCreated') hourly.release();
     await journal.createdNothing(uid, attempt);
   }
   return afterAnswer(visit.view(), own, answer, expectedPrice);

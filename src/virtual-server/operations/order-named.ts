@@ -221,8 +221,8 @@ async function claimAndSend(
   if (first === undefined) limit.again(visit.object.metadata.namespace, own.attempt, timers.monotonic());
   else first.sending();
   const answer = await session.orderNamed(own.identifier, body, () => visit.mayActOn(liveAt));
-  if (answer.kind === 'notCreated' || answer.kind === 'refused' || answer.kind === 'notOffered')
-    first?.createdNothing();
+  // A provider may refuse an order and carry it out all the same.
+  if (answer.kind === 'notCreated' || answer.kind === 'notOffered') first?.createdNothing();
   const earlier = first === undefined ? (isAbsent ? 'absent' : 'unknown') : 'none';
   return afterNamedAnswer(visit.view(), own, answer, { earlier, expectedPrice: first?.expectedPrice });
 }
