@@ -128,6 +128,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/plan-unwritten.test.ts'],
   },
   {
+    name: 'forgets whose mark the late server of a taken order has',
+    file: 'src/virtual-server/operations/reads.ts',
+    find: 'uid: order.owner ?? uid',
+    replace: 'uid',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/late-order.test.ts'],
+  },
+  {
+    name: 'takes a failed order over as its own',
+    file: 'src/virtual-server/operations/hand-over.ts',
+    find: '({ owner: uid, ...order })',
+    replace: '({ ...order })',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/late-order.test.ts'],
+  },
+  {
+    name: 'retains a server without a look for the late one',
+    file: 'src/virtual-server/operations/release.ts',
+    find: "why === 'handedOver' ? undefined",
+    replace: "why === 'handedOver' || why === 'retained' ? undefined",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/late-order.test.ts'],
+  },
+  {
     name: 'reads the server of a task that fails at once',
     file: 'src/virtual-server/operations/follow.ts',
     find: 'isOverdue(known, asked.now) && isOfTask',

@@ -52,7 +52,11 @@ export function chosenName(object: VirtualServer): string | undefined {
   return serverName === undefined ? undefined : (markedName(object) ?? serverName);
 }
 
-const markOf = ({ metadata: { uid } }: VirtualServer): string => `(${uid.slice(0, 8)})`;
+interface Marked {
+  metadata: Pick<VirtualServer['metadata'], 'uid'>;
+}
+
+const markOf = ({ metadata: { uid } }: Marked): string => `(${uid.slice(0, 8)})`;
 const MARKED = /\([0-9a-f]{8}\)$/;
 
 /** Why an object must not choose this name; undefined: it may. With such a name, its server would count as that of another object. */
@@ -62,7 +66,7 @@ export const serverNameProblem = ({ serverName = '' }: VirtualServerSpec): strin
     : undefined;
 
 /** Which object owns the server, by its name: every order of the operator sends a name that ends with a mark of its object. */
-export function namesOwner(object: VirtualServer, { name = '' }: Pick<Server, 'name'>): 'own' | 'other' | 'unknown' {
+export function namesOwner(object: Marked, { name = '' }: Pick<Server, 'name'>): 'own' | 'other' | 'unknown' {
   const shown = name.trim();
   if (shown.endsWith(markOf(object))) return 'own';
   return MARKED.test(shown) ? 'other' : 'unknown';

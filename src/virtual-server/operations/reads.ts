@@ -127,7 +127,7 @@ export async function lookForFailed(
     const answer = await readServer(order.identifier, order.account, session, object);
     if (answer.type === 'server' && !saysCancelled(answer.server.status)) {
       // The provider may have given the identifier to another order since.
-      const marked = namesOwner(object, answer.server);
+      const marked = namesOwner({ metadata: { uid: order.owner ?? uid } }, answer.server);
       if (marked === 'other' || (order.chosen && marked !== 'own')) continue;
       const owner =
         marked === 'own' ? 'own' : holders.ownerOfLate(uid, answer.server, { account, now: timers.monotonic() });
