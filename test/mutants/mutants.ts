@@ -149,6 +149,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/late-order.test.ts'],
   },
   {
+    name: 'hides only the present user data',
+    file: 'src/virtual-server/visit.ts',
+    find: 'const without = ordered?.userData === undefined ? session : session.hiding(ordered.userData);',
+    replace: 'const without = session;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit-user-data.test.ts'],
+  },
+  {
+    name: 'supposes that another process has sent the present user data',
+    file: 'src/virtual-server/visit.ts',
+    find: 'const isRead = userData === undefined && !isUnknown;',
+    replace: 'const isRead = userData === undefined || isUnknown;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit-user-data.test.ts'],
+  },
+  {
     name: 'reads the server of a task that fails at once',
     file: 'src/virtual-server/operations/follow.ts',
     find: 'isOverdue(known, asked.now) && isOfTask',

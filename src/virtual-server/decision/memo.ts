@@ -74,6 +74,8 @@ export interface LastRead {
 export interface Evidence {
   /** The request that the record claims; `since`: when this process first saw the claim, on the monotonic clock (ms). */
   claim?: { attempt: string; at: string | undefined; since: number } | undefined;
+  /** The order that this process has sent last, with its user data: the Secret may have another text by now. */
+  ordered?: { attempt: string; userData: string | undefined } | undefined;
   task?: TaskEvidence | undefined;
   sent?: Sent | undefined;
   /**

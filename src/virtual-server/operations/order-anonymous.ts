@@ -10,7 +10,7 @@ import { isClaimed, unknownIn, type Claimed, type ServerRecord } from '../../api
 import type { CreateOutcome, OpenOrder } from '../../provider/types.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
-import { withoutFailures, withoutPlan } from '../decision/memo.ts';
+import { withEvidence, withoutFailures, withoutPlan } from '../decision/memo.ts';
 import { ON_CHANGE } from '../decision/next.ts';
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
 import { orderedEvent, type Accepted } from '../decision/order-events.ts';
@@ -80,7 +80,9 @@ async function claimAndSend(
   visit.claims(attempt);
   // If it fails, the journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that
   // nothing was sent. The next claim names the same attempt.
-  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });
+  const ordered = { attempt, userData: fromSecrets.userDataFrom ?? visit.object.spec.userData };
+  const memo = withEvidence(view.memo, { ordered });
+  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) });
   const own = ownOfClaim(visit, view, attempt);
   if (own === undefined) {
     // Without the claim, the entry in the journal lets the next step take the attempt back.

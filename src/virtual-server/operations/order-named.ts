@@ -211,7 +211,9 @@ async function claimAndSend(
   // Nothing is on its way if the write fails, whether it was carried out or not.
   const sent: Sent = { attempt: claim.attempt, at: claim.sent.at, answer: 'other', since: timers.monotonic() };
   // Earlier denials prove nothing about this request.
-  const memo = withEvidence(withoutPlan(view.memo), { sent, denials: undefined });
+  const { user_data_string: text } = body;
+  const ordered = { attempt: claim.attempt, userData: typeof text === 'string' ? text : undefined };
+  const memo = withEvidence(withoutPlan(view.memo), { ordered, sent, denials: undefined });
   await visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) });
   const liveAt = timers.monotonic();
   const claimed = visit.view();
