@@ -482,7 +482,7 @@ export function serverIsHeld(view: OwnView): Operation | undefined {
   return wait ?? { type: 'look', record: own };
 }
 
-/** If nothing was created, no credentials are needed. */
+/** If nothing was created, the object goes without a key too. */
 export function nothingIsOwed({ own, record, adoption }: View): Operation | undefined {
   if (record.kind === 'missing' && adoption !== undefined) return undefined;
   if (own?.orphans !== undefined) return park('OrphanedServer', orphanMessage(own));
