@@ -221,8 +221,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'waits forever for a server that is being created',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: "    if (!exists) return failed(read, 'order', answer.error);\n    if (isRepeatedTooLong(record, read)) return unanswered(read, record);",
-    replace: "    if (!exists) return failed(read, 'order', answer.error);",
+    find: "    if (!saysExists(answer.error)) return failed(read, 'order', answer.error);\n    if (isRepeatedTooLong(record, read)) return unanswered(read, record);",
+    replace: "    if (!saysExists(answer.error)) return failed(read, 'order', answer.error);",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
@@ -451,8 +451,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'keeps an object with Retain forever whose order failed, if the provider has no list of servers',
     file: 'src/virtual-server/operations/look.ts',
-    find: "if (hasFailed && isRetained && answer.type !== 'failed' && takerOf(at.object) === undefined)",
-    replace: "if (hasFailed && isRetained && answer.type === 'failed' && takerOf(at.object) === undefined)",
+    find: "if (hasFailed && isKept && answer.type !== 'failed' && takerOf(at.object) === undefined)",
+    replace: "if (hasFailed && isKept && answer.type === 'failed' && takerOf(at.object) === undefined)",
     tests: ['test/unit/virtual-server/operations/create-failure.test.ts'],
   },
   {
@@ -472,8 +472,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes denials from before a request of a named order for denials of what it created',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: 'withEvidence(withoutPlan(view.memo), { sent, denials: undefined });',
-    replace: 'withEvidence(withoutPlan(view.memo), { sent });',
+    find: 'withEvidence(withoutPlan(view.memo), { ordered, sent, denials: undefined });',
+    replace: 'withEvidence(withoutPlan(view.memo), { ordered, sent });',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
@@ -592,10 +592,10 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'repeats a named order for an object that is being deleted',
     file: 'src/virtual-server/decision/decide.ts',
-    find: `      taskRuns,
+    find: `      serverIsProtected,
       serverIsKept,`,
-    replace: `      orderIsToRepeat,
-      taskRuns,
+    replace: `      serverIsProtected,
+      orderIsToRepeat,
       serverIsKept,`,
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
@@ -1288,8 +1288,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'repeats user data that the provider has quoted',
     file: 'src/virtual-server/visit.ts',
-    find: '(userData ?? userDataFrom) !== undefined;',
-    replace: "(userData ?? userDataFrom) !== undefined && userData === '';",
+    find: 'if ((userData ?? userDataFrom) === undefined) return without;',
+    replace: "if ((userData ?? userDataFrom) !== '') return without;",
     tests: ['--project', 'integration', 'test/integration/public-service/user-data.test.ts'],
   },
   {
@@ -1518,9 +1518,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends an order without waiting for its claim',
     file: 'src/virtual-server/operations/order-anonymous.ts',
-    find: "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
+    find: "  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
     replace:
-      "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(view.memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
+      "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -1915,21 +1915,21 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not wait for an attempt of another process',
     file: 'src/virtual-server/decision/decide.ts',
-    find: 'return view.now - firstSeen(own.attempt, view) < view.timing.takeoverMs;',
+    find: 'return isNewClaim(own, view);',
     replace: 'return false;',
     tests: ['test/integration/orders/crash.test.ts'],
   },
   {
     name: 'ignores deletionProtection',
     file: 'src/virtual-server/decision/decide.ts',
-    find: "if (!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain') return undefined;",
+    find: 'if (!isProtected(object.spec)) return undefined;',
     replace: 'if (object.metadata.name !== "") return undefined;',
   },
   {
     name: 'holds a retained object for its protection',
-    file: 'src/virtual-server/decision/decide.ts',
-    find: "!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain'",
-    replace: '!object.spec.deletionProtection',
+    file: 'src/virtual-server/decision/view.ts',
+    find: "deletionProtection && deletionPolicy !== 'Retain';",
+    replace: 'deletionProtection;',
     tests: ['test/unit/virtual-server/decision/checks/deleting.test.ts'],
   },
   {
@@ -2414,9 +2414,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets a claim that conflicted but may have been applied',
     file: 'src/virtual-server/operations/order-anonymous.ts',
-    find: "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });",
+    find: "  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) });",
     replace:
-      "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
+      "  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim-conflict.test.ts'],
   },
   {
@@ -2891,8 +2891,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts every 404 in quick succession',
     file: 'src/virtual-server/decision/absence.ts',
-    find: 'if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt };',
-    replace: 'if (monotonic < before.countedAt - timing.absenceMs) return { ...before, lastAt };',
+    find: 'if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt, inputs };',
+    replace: 'if (monotonic < before.countedAt - timing.absenceMs) return { ...before, lastAt, inputs };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/absence.test.ts'],
   },
   {
@@ -3598,7 +3598,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'obeys not-created while the server that the task named may exist',
     file: 'src/virtual-server/decision/decide.ts',
-    find: 'const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;',
+    find: 'const isDenied = identifier === undefined || isDeniedSince(view, identifier);',
     replace: "const isDenied = identifier !== '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/record.test.ts'],
   },
@@ -3662,8 +3662,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'releases an object by an old proof of absence after it was parked',
     file: 'src/virtual-server/decision/outcome.ts',
-    find: 'rememberForeign(withoutGone(next.memo), at, verdict)',
-    replace: 'rememberForeign(next.memo, at, verdict)',
+    find: 'return { ...next, memo: withoutGone(next.memo) };',
+    replace: 'return next;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/outcome.test.ts'],
   },
   {
@@ -4287,8 +4287,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'keeps the plan of before a write that was refused',
     file: 'src/virtual-server/writer.ts',
-    find: 'objects.remember(uid, { ...withoutPlan(objects.memo(uid)), toldAt: undefined });',
-    replace: 'objects.remember(uid, { ...objects.memo(uid), toldAt: undefined });',
+    find: '{ ...(memo.plan?.isFirm ? memo : withoutPlan(memo)), toldAt: undefined }',
+    replace: '{ ...memo, toldAt: undefined }',
     tests: ['--project', 'unit', 'test/unit/virtual-server/refused-writes.test.ts'],
   },
   {
