@@ -76,11 +76,9 @@ function withKeyNote(parts: Parts, { key }: View): Parts {
 /** Says what your word about an order under an identifier waits for. */
 function withWordNote(parts: Parts, { object }: View): Parts {
   const { record, verdict } = parts;
-  if (verdict === undefined || record === undefined || !isNamed(record) || record.missingAt !== undefined) return parts;
-  const [word] = [
-    ...(saysNotCreated(object, record) ? [NOT_CREATED_ANNOTATION] : []),
-    ...(saysGone(object, record) ? [SERVER_GONE_ANNOTATION] : []),
-  ];
+  if (verdict === undefined || record === undefined || !isNamed(record)) return parts;
+  const gone = saysGone(object, record) ? SERVER_GONE_ANNOTATION : undefined;
+  const word = saysNotCreated(object, record) ? NOT_CREATED_ANNOTATION : gone;
   if (word === undefined) return parts;
   const until = `the provider denies server ${record.identifier}, and no request of its order can be on its way`;
   return {

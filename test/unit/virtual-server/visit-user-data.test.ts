@@ -1,6 +1,5 @@
 /** Which user data no text of the provider may quote: the present one, and what the order has sent. */
 import { expect, it } from 'vitest';
-import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { KNOWN, NOW, SERVER, TASKED, web, webWith } from '../../fixtures/decision.ts';
 import { visit, type Answers, type Given, type Visited } from '../../fixtures/visits.ts';
 
@@ -17,7 +16,7 @@ it.each([
 ] as const)('what this process has sent is hidden after the Secret has changed (%s)', async (_, given) => {
   const first = await ordering(given);
   const { object = web(), memo } = first;
-  const next = await visit(object as VirtualServer, { ...given, ...withText(V2), memo, now: NOW + 60_000 });
+  const next = await visit(object, { ...given, ...withText(V2), memo, now: NOW + 60_000 });
   expect(next.calls).toContain('poll');
   expect(next.hidden).toEqual(expect.arrayContaining([V1, V2]));
   expect(next.hidden).not.toContain(undefined);
