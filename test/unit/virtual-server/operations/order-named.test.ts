@@ -572,6 +572,7 @@ describe('an order without an answer', () => {
       const asked = { ...first, object: { ...object, metadata: { ...object.metadata, annotations } } };
       const given = { listsServers: true, answers: { ...denied.answers, ...answers } } as const;
       const later = await next(asked, NOW + 2 * MINUTE, given);
+      expect(later.requests).toEqual([]);
       expect(recordIn(await next(later, NOW + 3 * MINUTE, given))).toMatchObject({ attempt: 'a1' });
     });
 
