@@ -63,6 +63,12 @@ const failedSchema = open({
     .optional()
     .describe('Until then the operator sends no other order, unless you change the object.'),
   chosen,
+  owner: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe('uid of the object that sent the order, if this one took over its server.'),
 }).describe(
   'An order that failed, with the server that it named. The operator looks for this server from time to time.',
 );

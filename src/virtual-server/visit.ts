@@ -13,7 +13,8 @@ import { withPlan } from './decision/next.ts';
 import { holdsSomething, knownRecord } from './decision/known-record.ts';
 import { patchInWords, type RefusedWrite } from './decision/refused.ts';
 import type { Outcome } from './decision/types.ts';
-import { viewOf, type Circumstances, type View } from './decision/view.ts';
+import { viewOf, withClaim, withMemo, type Circumstances, type View } from './decision/view.ts';
+import { wasRead } from './decision/server-status.ts';
 import { userDataText } from './operations/user-data.ts';
 import type { CreateLimit, Reservation, ServerQuota } from './shared/limits.ts';
 import type { Holders } from './shared/holders.ts';
@@ -72,8 +73,13 @@ export class Visit {
 
   /** The object, with all that is known now. */
   view(): View {
-    this.services.progress?.mark();
-    return viewOf(this.object, this.#circumstances());
+    const { progress, objects } = this.services;
+    progress?.mark();
+    const view = viewOf(this.object, this.#circumstances());
+    const memo = withClaim(view);
+    if (memo === view.memo) return view;
+    objects.remember(this.object.metadata.uid, memo);
+    return withMemo(view, memo);
   }
 
   /** Reads the object from the API server, and continues with that version. False if the object is gone. */
@@ -94,15 +100,23 @@ export class Visit {
       const asked = plan !== undefined && plan.inputs !== inputs;
       const use = { held: own !== undefined && holdsSomething(own), deleting, asked };
       const found = await this.services.accounts.get(object.metadata.namespace, secret, use);
-      const { userData, userDataFrom } = object.spec;
-      const hides = found.ok && (userData ?? userDataFrom) !== undefined;
-      const text = hides && userData === undefined ? await userDataText(object, this.services.kube) : userData;
-      this.#key = {
-        secret,
-        found: hides ? ok({ ...found.value, session: found.value.session.hiding(text) }) : found,
-      };
+      const hidden = found.ok ? ok({ ...found.value, session: await this.#hiding(found.value.session) }) : found;
+      this.#key = { secret, found: hidden };
     }
     return this.#key.found;
+  }
+
+  /** The session with which no text of the provider quotes user data: the present one, or what the order has sent. */
+  async #hiding(session: Session): Promise<Session> {
+    const { object, own, memo } = this.view();
+    const { userData, userDataFrom } = object.spec;
+    const { ordered } = memo.evidence;
+    const without = ordered?.userData === undefined ? session : session.hiding(ordered.userData);
+    if ((userData ?? userDataFrom) === undefined) return without;
+    // Another process has sent the order, and the text may have changed since then.
+    const isUnknown = own?.attempt !== undefined && own.attempt !== ordered?.attempt && !wasRead(object, own);
+    const isRead = userData === undefined && !isUnknown;
+    return without.hiding(isRead ? await userDataText(object, this.services.kube) : userData);
   }
 
   /** The key cannot see what the object holds: its Secret is read again before the key's next use. */

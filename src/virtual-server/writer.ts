@@ -99,8 +99,10 @@ class RecordWriter implements Writer {
     const next = inThisFormat(found);
     const object = this.#object;
     const { uid } = object.metadata;
-    // Findings are remembered even if the write fails; a plan holds only once it is written.
-    objects.remember(uid, { ...next.memo, plan: objects.memo(uid).plan });
+    // Findings are remembered even if the write fails. A plan holds only once it is written, unless an earlier call would repeat one
+    // that the provider has refused.
+    const { plan } = next.memo;
+    objects.remember(uid, { ...next.memo, plan: plan?.isFirm ? plan : objects.memo(uid).plan });
     this.#object = await this.#written(object, next, onRefused);
     objects.remember(uid, next.memo);
     if (next.record) await this.#forgetResolved(next.record, resolves);
@@ -216,7 +218,8 @@ export async function tellRefused(
   const { namespace, name, uid } = object.metadata;
   metrics?.add(REFUSED_WRITES, { controller: SERVER_SINGULAR, write: kind });
   // An earlier plan would skip the object once the write is accepted.
-  objects.remember(uid, { ...withoutPlan(objects.memo(uid)), toldAt: undefined });
+  const memo = objects.memo(uid);
+  objects.remember(uid, { ...(memo.plan?.isFirm ? memo : withoutPlan(memo)), toldAt: undefined });
   const { status, event } = refusedStatus(at, { ...write, refusal: refusalOf(error) });
   try {
     if (!isDeepEqual(object.status, status)) objects.saw(await kube.writeStatus(versionOf(object), status));

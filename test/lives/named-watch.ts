@@ -2,7 +2,11 @@
  * Judges each order that the provider accepts: no object has two servers at one time, and nothing is ordered for an object that
  * is being deleted. An order under an identifier may be sent again and again, so its attempts count once.
  */
+import { NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { keyOf } from '../../src/kube/resource.ts';
+import type { Exchange, ProviderAnswer } from '../../src/provider/transport.ts';
+import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { UNDER_WAY_MS } from './oracles.ts';
@@ -18,6 +22,9 @@ interface Around {
   now: () => number;
   tell: (what: string) => void;
 }
+
+/** The answers that say that a server does not exist. */
+const DENIALS: ReadonlySet<number> = new Set([403, 404, 410]);
 
 /** For how long an object looks for a server that was never shown before it gives it up: twelve grace periods. */
 const LOOKED_FOR_MS = 12 * FLAGS.absenceGraceMs;
@@ -35,6 +42,12 @@ export class NamedWatch {
   /** Number of orders under the identifier of a failed order of another object. */
   ofFailed = 0;
   readonly #around: Around;
+  /** By identifier: what the provider has answered last about the server, whether the list had it then. */
+  readonly #heard = new Map<string, { status: number | undefined; isListed: boolean }>();
+  /** The last list that any process has read. */
+  #listed = '';
+  /** By uid: the last version. */
+  readonly #versions = new Map<string, VirtualServer>();
   /** By uid: since when the object is being deleted. */
   readonly #deletedAt = new Map<string, number>();
 
@@ -42,6 +55,41 @@ export class NamedWatch {
     this.#around = around;
     around.api.servers.listeners.add(() => this.#follow());
     around.orders.listeners.add((serial, uid) => this.#judge(serial, uid));
+  }
+
+  /** A process has got this answer; undefined: none. */
+  heard({ operation, target }: Exchange, answer: ProviderAnswer | undefined): void {
+    if (operation === 'listServers' && answer?.status === 200) this.#listed = String(answer.body);
+    if (operation !== 'readServer') return;
+    const identifier = target.path.split('/').at(-1) ?? '';
+    this.#heard.set(identifier, { status: answer?.status, isListed: this.#listed.includes(`"${identifier}"`) });
+  }
+
+  /** A person's word about an order counts only if the provider has denied its server when it was last asked. */
+  #believe(before: VirtualServer, after: VirtualServer): void {
+    const { api } = this.#around;
+    const { attempt, identifier, sent, fingerprint } = recordOf(before) ?? {};
+    const { annotations = {}, deletionTimestamp } = after.metadata;
+    const left = annotatedRecordOf(after);
+    if (attempt === undefined || identifier === undefined || sent === undefined || fingerprint !== undefined) return;
+    // Another server may have an identifier that you chose.
+    if (sent.chosen === true) return;
+    if (left?.attempt === attempt || left?.settled?.includes(attempt) !== true || api.restores > 0) return;
+    if (left.failed?.some((order) => order.attempt === attempt) === true || left.mode === 'adopt') return;
+    const isSaid =
+      annotations[NOT_CREATED_ANNOTATION] === attempt || annotations[SERVER_GONE_ANNOTATION] === identifier;
+    if (!isSaid) return;
+    const { status, isListed } = this.#heard.get(identifier) ?? { status: undefined, isListed: false };
+    const isDenied = status !== undefined && DENIALS.has(status);
+    if (isDenied && !(isListed && this.#isAlive(identifier))) return;
+    const answer = isDenied ? 'has the server in its list' : `has answered ${status ?? 'nothing'}`;
+    this.violations.push(
+      `${keyOf(after)}${deletionTimestamp === undefined ? '' : ', which is being deleted,'} gave up order ${attempt} although the provider ${answer}`,
+    );
+  }
+
+  #isAlive(identifier: string): boolean {
+    return this.#around.simulation.aliveServers().some((server) => server.identifier === identifier);
   }
 
   /** A proxy delivers an order that it had held back for `ms`. */
@@ -90,6 +138,9 @@ export class NamedWatch {
   #follow(): void {
     const { object } = this.#around.api.servers.changes.at(-1) ?? {};
     const { uid = '', deletionTimestamp } = object?.metadata ?? {};
+    const before = this.#versions.get(uid);
+    if (before !== undefined && object !== undefined) this.#believe(before, object);
+    if (object !== undefined) this.#versions.set(uid, object);
     if (deletionTimestamp !== undefined && !this.#deletedAt.has(uid)) this.#deletedAt.set(uid, this.#around.now());
   }
 

@@ -14,7 +14,7 @@ import type { KubeObject } from '../../src/kube/resource.ts';
 import { Operator, type OperatorOptions } from '../../src/operator.ts';
 import { createProvider } from '../../src/provider/provider.ts';
 import { readOnlyProvider } from '../../src/provider/read-only.ts';
-import type { Exchange } from '../../src/provider/transport.ts';
+import type { Exchange, ProviderAnswer } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
 import { SERVER_CATALOGS } from '../../src/server-catalog/resource.ts';
@@ -74,6 +74,7 @@ export interface ProcessParts {
   skewMs: number;
   /** Called with each request to the provider when it is sent. */
   onExchange: (exchange: Exchange) => void;
+  onAnswer: (exchange: Exchange, answer: ProviderAnswer | undefined) => void;
   /** Called with each fault of the journal that the process opened, and with each accepted order that it lost. */
   onFault: (what: string) => void;
   /** Called when the process cannot start. */
@@ -243,6 +244,7 @@ export class SimProcess {
           const identifier = exchange.target.path.split('/').at(-1) ?? '';
           parts.prices?.changes(this, identifier, JSON.parse(exchange.body ?? '{}') as object);
         },
+        onAnswer: parts.onAnswer,
         onPrices: (answer) => parts.prices?.listed(this, answer),
         onLost: parts.onFault,
       }),

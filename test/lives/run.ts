@@ -642,6 +642,7 @@ class SimWorld {
         if (observes) this.#violations.push(...actedByObserver(exchange));
         else if (name !== 'alone') this.#violations.push(...sentByAnother(exchange, identity, this.#api));
       },
+      onAnswer: (exchange, answer) => this.#named.heard(exchange, answer),
       observes: observes
         ? (request) =>
             void this.#violations.push(

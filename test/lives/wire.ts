@@ -17,6 +17,8 @@ export interface WireParts {
   owner: object;
   /** Called with each exchange when it is sent. */
   onExchange: (exchange: Exchange) => void;
+  /** Called with each answer that the process gets about servers; undefined: none. */
+  onAnswer: (exchange: Exchange, answer: ProviderAnswer | undefined) => void;
   /** Called with what the process has read of the list of prices; undefined if it got no whole answer. */
   onPrices: (answer: ProviderAnswer | undefined) => void;
   /** Called with each order that the process does not follow although it has read that the order was accepted. */
@@ -37,6 +39,7 @@ export class SimWire implements Wire {
   async send(exchange: Exchange): Promise<ProviderAnswer> {
     const told = (answer?: ProviderAnswer): void => {
       const { operation } = exchange;
+      this.#parts.onAnswer(exchange, answer);
       // Without a token, the list is not even asked for.
       if (operation === 'prices' || (operation === 'login' && answer?.status !== 200)) this.#parts.onPrices(answer);
     };

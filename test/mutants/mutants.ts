@@ -42,6 +42,127 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
+    name: 'asks for protection before it follows an order',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: '      serverIsRetained,\n      adoptionIsAsked,\n      createOutcomeIsUnknown,\n      taskRuns,\n      serverIsProtected,',
+    replace:
+      '      serverIsRetained,\n      serverIsProtected,\n      adoptionIsAsked,\n      createOutcomeIsUnknown,\n      taskRuns,',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/protected.test.ts'],
+  },
+  {
+    name: 'never looks for the unseen server of a protected object',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: "if (isUnseen && mayNotExist(view)) return notDue(view, 'look') ?? { type: 'look', record: own };",
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/protected.test.ts'],
+  },
+  {
+    name: 'believes your word about an order while its server is listed or being created',
+    file: 'src/virtual-server/decision/named.ts',
+    find: 'evidence.denials?.of === `server ${identifier}` && evidence.denials.inputs === inputs;',
+    replace: "evidence.denials?.of === `server ${identifier}` || inputs !== '';",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'believes your word by an earlier denial',
+    file: 'src/virtual-server/decision/outcome.ts',
+    find: 'denials: isOld ? { ...denials, inputs: undefined } : denials',
+    replace: 'denials',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'believes your word by a denial from the time when the order was on its way',
+    file: 'src/virtual-server/decision/named.ts',
+    find: 'return !mayArrive(own, { ...view, monotonic: denials.lastAt });',
+    replace: 'return !mayArrive(own, view);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'takes a 409 about the server for a call that has failed',
+    file: 'src/virtual-server/decision/outcome.ts',
+    find: '  if (error !== undefined && saysExists(error)) return undefined;',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'believes that a listed server is gone because you say so',
+    file: 'src/virtual-server/decision/absence.ts',
+    find: 'saysGone(object, record) && detail !== LISTED;',
+    replace: "saysGone(object, record) || detail === '';",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'measures by the time in the claim how long an order may be on its way',
+    file: 'src/virtual-server/decision/view.ts',
+    find: 'Math.max(0, claimOf(record, view).since + view.timing.takeoverMs - view.monotonic);',
+    replace:
+      'Math.max(0, (isNamed(record) ? Date.parse(record.sent.at) - Date.UTC(2026, 0, 2) : claimOf(record, view).since) + view.timing.takeoverMs - view.monotonic);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'sends a refused order again while its status cannot be written',
+    file: 'src/virtual-server/writer.ts',
+    find: 'plan: plan?.isFirm ? plan : objects.memo(uid).plan',
+    replace: 'plan: objects.memo(uid).plan',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/plan-unwritten.test.ts'],
+  },
+  {
+    name: 'sends a refused order again when the API server refuses the end of its claim',
+    file: 'src/virtual-server/writer.ts',
+    find: 'memo.plan?.isFirm ? memo : withoutPlan(memo)',
+    replace: 'withoutPlan(memo)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/plan-unwritten.test.ts'],
+  },
+  {
+    name: 'does not count a refused order in the hour',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
+    find: "if (answer.kind === 'notCreated') hourly.release();",
+    replace: 'hourly.release();',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/plan-unwritten.test.ts'],
+  },
+  {
+    name: 'does not count a refused order under an identifier in the hour',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: "if (answer.kind === 'notCreated' || answer.kind === 'notOffered') first?.createdNothing();",
+    replace: "if (answer.kind !== 'created') first?.createdNothing();",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/plan-unwritten.test.ts'],
+  },
+  {
+    name: 'forgets whose mark the late server of a taken order has',
+    file: 'src/virtual-server/operations/reads.ts',
+    find: 'uid: order.owner ?? uid',
+    replace: 'uid',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/late-order.test.ts'],
+  },
+  {
+    name: 'takes a failed order over as its own',
+    file: 'src/virtual-server/operations/hand-over.ts',
+    find: '({ owner: uid, ...order })',
+    replace: '({ ...order })',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/late-order.test.ts'],
+  },
+  {
+    name: 'retains a server without a look for the late one',
+    file: 'src/virtual-server/operations/release.ts',
+    find: "why === 'handedOver' ? undefined",
+    replace: "why === 'handedOver' || why === 'retained' ? undefined",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/late-order.test.ts'],
+  },
+  {
+    name: 'hides only the present user data',
+    file: 'src/virtual-server/visit.ts',
+    find: 'const without = ordered?.userData === undefined ? session : session.hiding(ordered.userData);',
+    replace: 'const without = session;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit-user-data.test.ts'],
+  },
+  {
+    name: 'supposes that another process has sent the present user data',
+    file: 'src/virtual-server/visit.ts',
+    find: 'const isRead = userData === undefined && !isUnknown;',
+    replace: 'const isRead = userData === undefined || isUnknown;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit-user-data.test.ts'],
+  },
+  {
     name: 'reads the server of a task that fails at once',
     file: 'src/virtual-server/operations/follow.ts',
     find: 'isOverdue(known, asked.now) && isOfTask',
@@ -100,8 +221,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'waits forever for a server that is being created',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: "    if (!exists) return failed(read, 'order', answer.error);\n    if (isRepeatedTooLong(record, read)) return unanswered(read, record);",
-    replace: "    if (!exists) return failed(read, 'order', answer.error);",
+    find: "    if (!saysExists(answer.error)) return failed(read, 'order', answer.error);\n    if (isRepeatedTooLong(record, read)) return unanswered(read, record);",
+    replace: "    if (!saysExists(answer.error)) return failed(read, 'order', answer.error);",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
@@ -330,8 +451,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'keeps an object with Retain forever whose order failed, if the provider has no list of servers',
     file: 'src/virtual-server/operations/look.ts',
-    find: "if (hasFailed && isRetained && answer.type !== 'failed' && takerOf(at.object) === undefined)",
-    replace: "if (hasFailed && isRetained && answer.type === 'failed' && takerOf(at.object) === undefined)",
+    find: "if (hasFailed && isKept && answer.type !== 'failed' && takerOf(at.object) === undefined)",
+    replace: "if (hasFailed && isKept && answer.type === 'failed' && takerOf(at.object) === undefined)",
     tests: ['test/unit/virtual-server/operations/create-failure.test.ts'],
   },
   {
@@ -351,8 +472,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes denials from before a request of a named order for denials of what it created',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: 'withEvidence(withoutPlan(view.memo), { sent, denials: undefined });',
-    replace: 'withEvidence(withoutPlan(view.memo), { sent });',
+    find: 'withEvidence(withoutPlan(view.memo), { ordered, sent, denials: undefined });',
+    replace: 'withEvidence(withoutPlan(view.memo), { ordered, sent });',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
@@ -471,10 +592,10 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'repeats a named order for an object that is being deleted',
     file: 'src/virtual-server/decision/decide.ts',
-    find: `      taskRuns,
+    find: `      serverIsProtected,
       serverIsKept,`,
-    replace: `      orderIsToRepeat,
-      taskRuns,
+    replace: `      serverIsProtected,
+      orderIsToRepeat,
       serverIsKept,`,
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
@@ -1167,8 +1288,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'repeats user data that the provider has quoted',
     file: 'src/virtual-server/visit.ts',
-    find: '(userData ?? userDataFrom) !== undefined;',
-    replace: "(userData ?? userDataFrom) !== undefined && userData === '';",
+    find: 'if ((userData ?? userDataFrom) === undefined) return without;',
+    replace: "if ((userData ?? userDataFrom) !== '') return without;",
     tests: ['--project', 'integration', 'test/integration/public-service/user-data.test.ts'],
   },
   {
@@ -1397,9 +1518,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends an order without waiting for its claim',
     file: 'src/virtual-server/operations/order-anonymous.ts',
-    find: "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
+    find: "  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
     replace:
-      "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(view.memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
+      "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -1794,21 +1915,21 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not wait for an attempt of another process',
     file: 'src/virtual-server/decision/decide.ts',
-    find: 'return view.now - firstSeen(own.attempt, view) < view.timing.takeoverMs;',
+    find: 'return isNewClaim(own, view);',
     replace: 'return false;',
     tests: ['test/integration/orders/crash.test.ts'],
   },
   {
     name: 'ignores deletionProtection',
     file: 'src/virtual-server/decision/decide.ts',
-    find: "if (!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain') return undefined;",
+    find: 'if (!isProtected(object.spec)) return undefined;',
     replace: 'if (object.metadata.name !== "") return undefined;',
   },
   {
     name: 'holds a retained object for its protection',
-    file: 'src/virtual-server/decision/decide.ts',
-    find: "!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain'",
-    replace: '!object.spec.deletionProtection',
+    file: 'src/virtual-server/decision/view.ts',
+    find: "deletionProtection && deletionPolicy !== 'Retain';",
+    replace: 'deletionProtection;',
     tests: ['test/unit/virtual-server/decision/checks/deleting.test.ts'],
   },
   {
@@ -2293,9 +2414,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets a claim that conflicted but may have been applied',
     file: 'src/virtual-server/operations/order-anonymous.ts',
-    find: "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });",
+    find: "  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) });",
     replace:
-      "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
+      "  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim-conflict.test.ts'],
   },
   {
@@ -2770,8 +2891,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts every 404 in quick succession',
     file: 'src/virtual-server/decision/absence.ts',
-    find: 'if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt };',
-    replace: 'if (monotonic < before.countedAt - timing.absenceMs) return { ...before, lastAt };',
+    find: 'if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt, inputs };',
+    replace: 'if (monotonic < before.countedAt - timing.absenceMs) return { ...before, lastAt, inputs };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/absence.test.ts'],
   },
   {
@@ -3637,7 +3758,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'obeys not-created while the server that the task named may exist',
     file: 'src/virtual-server/decision/decide.ts',
-    find: 'const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;',
+    find: 'const isDenied = identifier === undefined || isDeniedSince(view, identifier);',
     replace: "const isDenied = identifier !== '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/record.test.ts'],
   },
@@ -3701,8 +3822,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'releases an object by an old proof of absence after it was parked',
     file: 'src/virtual-server/decision/outcome.ts',
-    find: 'rememberForeign(withoutGone(next.memo), at, verdict)',
-    replace: 'rememberForeign(next.memo, at, verdict)',
+    find: 'return { ...next, memo: withoutGone(next.memo) };',
+    replace: 'return next;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/outcome.test.ts'],
   },
   {
@@ -4326,8 +4447,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'keeps the plan of before a write that was refused',
     file: 'src/virtual-server/writer.ts',
-    find: 'objects.remember(uid, { ...withoutPlan(objects.memo(uid)), toldAt: undefined });',
-    replace: 'objects.remember(uid, { ...objects.memo(uid), toldAt: undefined });',
+    find: '{ ...(memo.plan?.isFirm ? memo : withoutPlan(memo)), toldAt: undefined }',
+    replace: '{ ...memo, toldAt: undefined }',
     tests: ['--project', 'unit', 'test/unit/virtual-server/refused-writes.test.ts'],
   },
   {

@@ -24,14 +24,14 @@ import {
   type Unlisted,
 } from './memo.ts';
 import type { Denial, Outcome } from './types.ts';
-import { NO_OTHER, RESTORE_KEY, denialText } from './sentences.ts';
+import { LISTED, NO_OTHER, RESTORE_KEY, denialText } from './sentences.ts';
 import { isToExpire } from './expiry.ts';
 import type { Unrecognized } from './identity.ts';
 import { saysGone, takerOf } from './inputs.ts';
 import { withoutOpen } from './open.ts';
 import { isSentAgain } from './named.ts';
 import { goOn, jittered, endVisit, retryLater } from './outcome.ts';
-import { withMemo, type View } from './view.ts';
+import { cancelIsForbidden, withMemo, type View } from './view.ts';
 
 const NEEDED = 3;
 /** If the list of servers confirms each of them. */
@@ -43,15 +43,15 @@ export const UNSEEN_PERIODS = 12;
  * Adds one denial of `what` (a server or a task) to the denials in the memo. Denials that come too fast count as one. A
  * gap longer than the grace period restarts the count, since it may hide a 200.
  */
-export function denied({ memo, monotonic, timing }: View, what: string, unlisted: Unlisted = 'no'): Denials {
+export function denied({ memo, monotonic, timing, inputs }: View, what: string, unlisted: Unlisted = 'no'): Denials {
   const before = memo.evidence.denials?.of === what ? memo.evidence.denials : undefined;
   const isStale = before !== undefined && monotonic - before.lastAt > timing.absenceMs;
   const lastAt = monotonic;
   if (before === undefined || isStale)
-    return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt, unlisted };
-  if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt };
+    return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt, unlisted, inputs };
+  if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt, inputs };
   const least = (['no', 'perhaps', 'yes'] as const).find((each) => each === before.unlisted || each === unlisted);
-  return { ...before, counted: before.counted + 1, countedAt: monotonic, lastAt, unlisted: least ?? 'no' };
+  return { ...before, counted: before.counted + 1, countedAt: monotonic, lastAt, unlisted: least ?? 'no', inputs };
 }
 
 /** How long the denials of the record's server have to last (ms). */
@@ -104,8 +104,9 @@ export function unprovenVerdict(
   };
 }
 
-function inUseVerdict(identifier: string, { deletionPolicy }: VirtualServer['spec']): Verdict {
-  const then = deletionPolicy === 'Retain' ? '' : ', and cancels it as soon as the provider shows it';
+function inUseVerdict(identifier: string, { object }: View, goes: boolean): Verdict {
+  const isToCancel = goes && cancelIsForbidden(object) === undefined;
+  const then = isToCancel ? ', and cancels it as soon as the provider shows it' : '';
   return {
     reason: 'AbsenceUnproven',
     message:
@@ -120,10 +121,13 @@ function isEnding(view: View, record: ServerRecord): boolean {
   return view.deleting || isToExpire(view, record);
 }
 
+/** You say that the server is gone, and the provider does not say otherwise. */
+const isSaidGone = ({ object }: View, record: ServerRecord, { detail }: Denial): boolean =>
+  saysGone(object, record) && detail !== LISTED;
+
 /** Applies your annotation when the provider does not show the server; undefined if there is none for this server. */
-export function goneByAnnotation(at: View, record: ServerRecord): Outcome | undefined {
-  const { object } = at;
-  if (record.identifier === undefined || !saysGone(object, record)) return undefined;
+export function goneByAnnotation(at: View, record: ServerRecord, denial: Denial): Outcome | undefined {
+  if (record.identifier === undefined || !isSaidGone(at, record, denial)) return undefined;
   const goes = isEnding(at, record);
   return goes ? goOn(withGone(at.memo, record.identifier)) : sealed(at, record, jittered(at.timing.resyncMs, at));
 }
@@ -217,7 +221,7 @@ export function absent(at: View, record: Held, operation: LookOperation, denial:
   // Its identifier is in use, so it may be on its way for longer than any grace.
   const mayCome = isNamed(record) && record.sent.inUse === true;
   const isProvenNow = isKnown || (!mayCome && denials && isProven(denials, grace, at));
-  const isGone = saysGone(object, record) || (denial.counts && isProvenNow);
+  const isGone = isSaidGone(at, record, denial) || (denial.counts && isProvenNow);
   if (isGone === true && goes) return goOn(withGone(memo, identifier));
   const resync = isProvisioned(object.status) ? at.timing.resyncMs : at.timing.pollMs;
   if (record.missingAt !== undefined && !goes) {
@@ -235,7 +239,7 @@ export function absent(at: View, record: Held, operation: LookOperation, denial:
   }
   const afterMs = pauseOf(denials, grace, at);
   const verdict = mayCome
-    ? inUseVerdict(identifier, object.spec)
+    ? inUseVerdict(identifier, at, goes)
     : unprovenVerdict(
         denials,
         `server ${identifier} ${denial.isCancelled ? 'is cancelled' : 'does not exist'}`,

@@ -20,12 +20,22 @@ import {
 } from './inputs.ts';
 import { isProvisioned, wasRead } from './server-status.ts';
 import type { Operation } from './types.ts';
-import { isOwnNamespace, namesOf, unknownMessage } from './sentences.ts';
-import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
+import { isOwnNamespace, namesOf, PROTECTED, unknownMessage } from './sentences.ts';
+import {
+  isNewClaim,
+  isOverdue,
+  isProtected,
+  notDue,
+  park,
+  taskIsOver,
+  untilSent,
+  type OwnView,
+  type View,
+} from './view.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { createHasFailed, nextOrderWaits } from './create-failure.ts';
 import { holdsSomething, withFailedOrder } from './known-record.ts';
-import { arrivesInMs, isTaskLost, mayArrive, orderIsToRepeat } from './named.ts';
+import { isDeniedSince, isNamedLost, isTaskLost, mayArrive, orderIsToRepeat } from './named.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { isToRunFirst } from './change.ts';
 import { keepsServer } from './delay.ts';
@@ -113,15 +123,15 @@ export const CHAINS = {
       createIsInFlight,
       serverIsToStart,
       serverIsRetained,
-      serverIsProtected,
       adoptionIsAsked,
       createOutcomeIsUnknown,
       taskRuns,
+      serverIsProtected,
       serverIsKept,
       serverIsToBeCancelled,
     ],
   ),
-  leaving: chain((view) => view.deleting && !holds(view), [nothingIsOwed, serverIsProtected, adoptionIsAsked]),
+  leaving: chain((view) => view.deleting && !holds(view), [nothingIsOwed, adoptionIsAsked]),
 };
 
 export function decide(view: View): Operation {
@@ -240,17 +250,16 @@ export function objectIsPaused({ object }: View): Operation | undefined {
 
 /**
  * You say that the attempt created nothing. The operator obeys once no create can be in flight. If there is a task, the
- * operator must have asked the provider after your annotation, and the task must be hopeless or overdue. If the task
- * has named a server, the provider must have denied that server.
+ * operator must have asked the provider after your annotation, and the task must be hopeless or overdue. If a server is
+ * named, the provider must have denied that server when it was last asked.
  */
 export function attemptCreatedNothing(view: OwnView): Operation | undefined {
   const { own, object, inputs } = view;
   if (own.attempt === undefined || !(saysNotCreated(object, own) || deniesNamed(view))) return undefined;
   const { identifier, task } = own;
-  const { denials, asked } = view.memo.evidence;
-  const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
-  const isUnanswered = isClaimed(own) || (isNamed(own) && task === undefined && asked === inputs && !taskIsOver(view));
-  const lost = isUnanswered && !mayBeInFlight(view);
+  const { asked } = view.memo.evidence;
+  const isDenied = identifier === undefined || isDeniedSince(view, identifier);
+  const lost = isNamed(own) ? isNamedLost(view, own) : isClaimed(own) && !mayBeInFlight(view);
   const fruitless = task !== undefined && isDenied && isHopeless(view, own) && asked === inputs && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
   return { type: 'record', record: withFailedOrder(own), why: 'notCreated' };
@@ -388,13 +397,13 @@ export function createIsInFlight(view: OwnView): Operation | undefined {
   // A living object looks for the server while it waits.
   if (isNamed(own)) {
     const message = `Order ${own.attempt} under the identifier ${own.identifier} may still be on its way to the provider. The operator waits until it can no longer arrive`;
-    return deleting ? park('CreateInFlight', message, { afterMs: arrivesInMs(own, view) }) : undefined;
+    return deleting ? park('CreateInFlight', message, { afterMs: untilSent(own, view) }) : undefined;
   }
-  const { attempt = '' } = own;
+  if (!isClaimed(own)) return undefined;
   return park(
     'CreateInFlight',
-    `Another process of the operator claimed order ${attempt} and may still be sending it. The operator waits until that process can no longer send it`,
-    { afterMs: firstSeen(attempt, view) + view.timing.takeoverMs - view.now },
+    `Another process of the operator claimed order ${own.attempt} and may still be sending it. The operator waits until that process can no longer send it`,
+    { afterMs: untilSent(own, view) },
   );
 }
 
@@ -404,7 +413,7 @@ export function mayBeInFlight(view: OwnView): boolean {
   if (isNamed(own)) return own.task === undefined && mayArrive(own, view);
   if (!isClaimed(own)) return false;
   if (view.notes.some((note) => note.attempt === own.attempt)) return false;
-  return view.now - firstSeen(own.attempt, view) < view.timing.takeoverMs;
+  return isNewClaim(own, view);
 }
 
 /**
@@ -473,7 +482,7 @@ export function serverIsHeld(view: OwnView): Operation | undefined {
   return wait ?? { type: 'look', record: own };
 }
 
-/** If nothing was created, no credentials are needed. */
+/** If nothing was created, the object goes without a key too. */
 export function nothingIsOwed({ own, record, adoption }: View): Operation | undefined {
   if (record.kind === 'missing' && adoption !== undefined) return undefined;
   if (own?.orphans !== undefined) return park('OrphanedServer', orphanMessage(own));
@@ -505,11 +514,17 @@ const mayNotExist = (view: OwnView): boolean => {
   return (isNamed(own) || hasFailed) && !taskIsOver(view);
 };
 
-/** Protection only concerns the cancellation, so a server to retain needs none, even if it is still unknown. */
-export function serverIsProtected({ object }: View): Operation | undefined {
-  if (!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain') return undefined;
-  const message = 'This object is being deleted, but its server is not cancelled while spec.deletionProtection is true';
-  return park('DeletionProtected', message);
+/**
+ * Protection only concerns the cancellation: the operator follows the order and looks for its server as ever, since a task may be
+ * forgotten, and its number used again.
+ */
+export function serverIsProtected(view: OwnView): Operation | undefined {
+  const { own, object, memo } = view;
+  if (!isProtected(object.spec)) return undefined;
+  const isUnseen = own.identifier !== undefined && !wasRead(object, own);
+  if (isUnseen && isGone(memo, own.identifier)) return undefined;
+  if (isUnseen && mayNotExist(view)) return notDue(view, 'look') ?? { type: 'look', record: own };
+  return park('DeletionProtected', PROTECTED);
 }
 
 /**

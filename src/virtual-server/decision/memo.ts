@@ -51,6 +51,8 @@ export interface Plan {
   from: number;
   at: number;
   inputs: string;
+  /** An order or a failed call comes before: the pause holds whether it was written or not. */
+  isFirm?: true | undefined;
   /** What the object shows until then; undefined: what its status says. */
   verdict?: Verdict | undefined;
   /** When it was last shown again in place of what another writer had written, on the monotonic clock (ms). */
@@ -70,8 +72,10 @@ export interface LastRead {
 
 /** What this process has found out, and the API server does not store. */
 export interface Evidence {
-  /** An attempt of another process, and when it was first seen here (ms). */
-  foreignAttempt?: { attempt: string; since: number } | undefined;
+  /** The request that the record claims; `since`: when this process first saw the claim, on the monotonic clock (ms). */
+  claim?: { attempt: string; at: string | undefined; since: number } | undefined;
+  /** The order that this process has sent last, with its user data: the Secret may have another text by now. */
+  ordered?: { attempt: string; userData: string | undefined } | undefined;
   task?: TaskEvidence | undefined;
   sent?: Sent | undefined;
   /**
@@ -195,6 +199,8 @@ export interface Denials {
   counted: number;
   /** The weakest evidence that the list of servers gave for any counted denial. */
   unlisted: Unlisted;
+  /** The inputs at the last denial; undefined: the provider was asked since then, and has denied nothing. */
+  inputs?: string | undefined;
 }
 
 /** Since when a server that was read may be booting, on the monotonic clock (ms). `off`: it did not run. `over`: it is up. */

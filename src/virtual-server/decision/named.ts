@@ -12,7 +12,7 @@ import type { OrderBody, Server } from '../../provider/types.ts';
 import { namesAsGone } from './inputs.ts';
 import { claimed } from './order-claim.ts';
 import type { Operation } from './types.ts';
-import { notDue, taskIsOver, type OwnView, type View } from './view.ts';
+import { isNewClaim, notDue, taskIsOver, type OwnView, type View } from './view.ts';
 
 /** Of the public service: lower-case letters and digits, of which a letter comes first. */
 const MAX_LENGTH = 20;
@@ -51,7 +51,11 @@ export function chosenName(object: VirtualServer): string | undefined {
   return serverName === undefined ? undefined : (markedName(object) ?? serverName);
 }
 
-const markOf = ({ metadata: { uid } }: VirtualServer): string => `(${uid.slice(0, 8)})`;
+interface Marked {
+  metadata: Pick<VirtualServer['metadata'], 'uid'>;
+}
+
+const markOf = ({ metadata: { uid } }: Marked): string => `(${uid.slice(0, 8)})`;
 const MARKED = /\([0-9a-f]{8}\)$/;
 
 /** Why an object must not choose this name; undefined: it may. With such a name, its server would count as that of another object. */
@@ -61,7 +65,7 @@ export const serverNameProblem = ({ serverName = '' }: VirtualServerSpec): strin
     : undefined;
 
 /** Which object owns the server, by its name: every order of the operator sends a name that ends with a mark of its object. */
-export function namesOwner(object: VirtualServer, { name = '' }: Pick<Server, 'name'>): 'own' | 'other' | 'unknown' {
+export function namesOwner(object: Marked, { name = '' }: Pick<Server, 'name'>): 'own' | 'other' | 'unknown' {
   const shown = name.trim();
   if (shown.endsWith(markOf(object))) return 'own';
   return MARKED.test(shown) ? 'other' : 'unknown';
@@ -122,10 +126,10 @@ export function namedClaim(
   };
 }
 
-/** The claim of the same order, before its next request. */
+/** The claim of the same order, before its next request. It is later than the last one, whichever clock that was written under. */
 export const sentAgain = (record: Named, { now }: View): Named => ({
   ...without<Named, 'task' | 'createFailure'>(record, 'task', 'createFailure'),
-  sent: { ...record.sent, at: new Date(now).toISOString() },
+  sent: { ...record.sent, at: new Date(Math.max(now, Date.parse(record.sent.at) + SECOND_MS)).toISOString() },
 });
 
 /** `attemptedAt` has no fraction of a second. */
@@ -136,16 +140,26 @@ export const isSentAgain = ({ attemptedAt = '', sent }: Named): boolean =>
   Math.abs(Date.parse(sent.at) - Date.parse(attemptedAt)) >= SECOND_MS;
 
 /** True while an earlier request of this order may still be on its way to the provider. */
-export function mayArrive({ attempt, sent }: Named, { memo, now, timing }: View): boolean {
-  const own = memo.evidence.sent;
-  if (own?.attempt === attempt && own.at === sent.at && own.answer !== 'lost') return false;
-  // A time that is far ahead was written under another clock.
-  return Math.abs(now - Date.parse(sent.at)) < timing.takeoverMs;
+export function mayArrive(record: Named, view: View): boolean {
+  const own = view.memo.evidence.sent;
+  if (own?.attempt === record.attempt && own.at === record.sent.at && own.answer !== 'lost') return false;
+  return isNewClaim(record, view);
 }
 
-/** How long until it has arrived (ms). */
-export const arrivesInMs = ({ sent }: Named, { now, timing }: View): number =>
-  Math.max(0, Date.parse(sent.at) + timing.takeoverMs - now);
+/** The provider has denied this server when it was last asked, which was after your last word. */
+export const isDeniedSince = ({ memo: { evidence }, inputs }: View, identifier: string): boolean =>
+  evidence.denials?.of === `server ${identifier}` && evidence.denials.inputs === inputs;
+
+/** The provider shows no server of the order, or another one, and no request could be on its way when it was asked. */
+export function isNamedLost(view: OwnView, own: Named): boolean {
+  const { memo, inputs } = view;
+  const { denials, unrecognized, asked } = memo.evidence;
+  if (taskIsOver(view) || (own.task !== undefined && !isTaskLost(view))) return false;
+  if (denials !== undefined && isDeniedSince(view, own.identifier))
+    return !mayArrive(own, { ...view, monotonic: denials.lastAt });
+  const isOther = own.sent.chosen === true && unrecognized === own.identifier;
+  return isOther && asked === inputs && !mayArrive(own, view);
+}
 
 /** For how long an order is repeated (ms). */
 const REPEATED_MS = 24 * 60 * 60_000;

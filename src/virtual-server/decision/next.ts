@@ -55,5 +55,6 @@ export function atEarliest(when: Next, ms: number): Next {
 export function withPlan(memo: Memo, when: Next, now: number, inputs: string, verdict?: Verdict): Memo {
   if (isNow(when) || when.operation === undefined) return memo;
   const { operation, afterMs, ifListed } = when;
-  return { ...withoutPlan(memo), plan: { operation, from: now, at: now + afterMs, inputs, verdict, ifListed } };
+  const isFirm = operation === 'order' || memo.failures > 0 ? true : undefined;
+  return { ...withoutPlan(memo), plan: { operation, from: now, at: now + afterMs, inputs, isFirm, verdict, ifListed } };
 }

@@ -1,12 +1,13 @@
 /** The ways a step ends: wait until a time, park with a reason, retry later, or continue at once. Pure. */
 import { hasTrait, type ReadyReason } from '../../api/conditions.ts';
+import { NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../api/names.ts';
 import { standingReason } from '../../api/open.ts';
 import { isNamed, mirrorIn, type ServerRecord } from '../../api/record.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { backoffMs, callProblem, keyPauseMs, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
-import type { ProviderError } from '../../provider/error.ts';
+import { ResponseError, type ProviderError } from '../../provider/error.ts';
 import { changedEvent } from './change-event.ts';
 import { compose, eventsOf, type Parts } from './compose.ts';
 import { withOpen } from './open.ts';
@@ -25,7 +26,7 @@ import {
 } from './memo.ts';
 import { atLatest, NOW, ON_CHANGE, withPlan, type Pause } from './next.ts';
 import type { Operation, Outcome, Park } from './types.ts';
-import { firstSeen, type View } from './view.ts';
+import type { View } from './view.ts';
 
 /**
  * Ends the visit: the status shows `verdict`. The next visit comes as planned, or when the server expires or its delay ends.
@@ -36,7 +37,7 @@ export function endVisit(at: View, parts: Parts, when: Pause, memo: Memo = at.me
   const known = own && parts.record && parts.verdict && withOpen(parts.record, parts.verdict, at.now);
   const isOpened = known !== undefined && known !== parts.record;
   const shown = isOpened ? { ...parts, record: known } : parts;
-  const noted = withKeyNote(shown, at);
+  const noted = withWordNote(withKeyNote(shown, at), at);
   const status = compose(object, { ...noted, isAsked }, at.now);
   const changed = changedEvent(own, status);
   const events = eventsOf(object.status, status);
@@ -70,6 +71,20 @@ function untilEnd(at: View, record: ServerRecord | undefined): number {
 function withKeyNote(parts: Parts, { key }: View): Parts {
   if (parts.verdict === undefined || key?.ok !== true || key.value.note === undefined) return parts;
   return { ...parts, verdict: { ...parts.verdict, message: `${ended(parts.verdict.message)} ${key.value.note}` } };
+}
+
+/** Says what your word about an order under an identifier waits for. */
+function withWordNote(parts: Parts, { object }: View): Parts {
+  const { record, verdict } = parts;
+  if (verdict === undefined || record === undefined || !isNamed(record)) return parts;
+  const gone = saysGone(object, record) ? SERVER_GONE_ANNOTATION : undefined;
+  const word = saysNotCreated(object, record) ? NOT_CREATED_ANNOTATION : gone;
+  if (word === undefined) return parts;
+  const until = `the provider denies server ${record.identifier}, and no request of its order can be on its way`;
+  return {
+    ...parts,
+    verdict: { ...verdict, message: `${ended(verdict.message)} Annotation ${word} counts only once ${until}` },
+  };
 }
 
 /** Spreads a pause over its last tenth, so that objects created together do not stay in step. */
@@ -123,14 +138,7 @@ export function parked(at: View, { verdict, when = ON_CHANGE }: Park, more: Omit
   if (!('afterMs' in when)) return retryLater(at, when.operation, parts, when.atLeastMs);
   const next = endVisit(at, parts, when);
   // If the object stays for another reason, the absence of its server has to be proven again.
-  return { ...next, memo: rememberForeign(withoutGone(next.memo), at, verdict) };
-}
-
-/** The wait for another process's create starts when its attempt was first seen here. */
-function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
-  const attempt = recordToMirror(at)?.attempt;
-  if (verdict.reason !== 'CreateInFlight' || attempt === undefined) return memo;
-  return withEvidence(memo, { foreignAttempt: { attempt, since: firstSeen(attempt, at) } });
+  return { ...next, memo: withoutGone(next.memo) };
 }
 
 /** There is no key to make calls with, so the operation has to wait. */
@@ -161,11 +169,15 @@ export function failed(at: View, operation: Planned, error: ProviderError, recor
   return { ...retryLater(at, operation, parts, error.retryAfterMs, record), error };
 }
 
+/** As the provider answers for a server that is still being created. */
+export const saysExists = (error: ProviderError): boolean => error instanceof ResponseError && error.status === 409;
+
 /**
  * Your annotation that the server is gone is enough if the provider cannot be asked. Undefined if there is none, or if the
- * object is not being deleted, or is to hand the server over.
+ * object is not being deleted, or is to hand the server over. `error`: of the call about the server.
  */
-export function goneUnasked({ object, own, deleting, memo }: View): Outcome | undefined {
+export function goneUnasked({ object, own, deleting, memo }: View, error?: ProviderError): Outcome | undefined {
+  if (error !== undefined && saysExists(error)) return undefined;
   if (!deleting || own?.identifier === undefined || !saysGone(object, own) || takerOf(object) !== undefined)
     return undefined;
   return goOn(withGone(memo, own.identifier));
@@ -178,8 +190,12 @@ export function withAsked(at: View, operation: Operation, next: Outcome): Outcom
   const record = mirrorIn(object.status);
   const isSaid =
     record !== undefined && (saysNotCreated(object, record) || (isNamed(record) && saysGone(object, record)));
-  const isFirst = at.memo.evidence.asked !== inputs && isSaid;
-  const memo = withEvidence(next.memo, { asked: inputs });
+  const { asked, denials: before } = at.memo.evidence;
+  const { denials } = next.memo.evidence;
+  const isOld = denials !== undefined && denials === before;
+  const isDenied = !isOld && denials?.inputs === inputs && before?.inputs !== inputs;
+  const isFirst = isSaid && (asked !== inputs || isDenied);
+  const memo = withEvidence(next.memo, { asked: inputs, denials: isOld ? { ...denials, inputs: undefined } : denials });
   return isFirst
     ? { ...next, when: NOW, memo: withPlan(memo, next.when, at.now, inputs, next.shows) }
     : { ...next, memo };

@@ -54,3 +54,6 @@ export function noProducts(answer: string): string {
 
 /** So that a kept object costs nothing more. */
 export const NO_OTHER = 'The operator does not order another one';
+
+export const PROTECTED =
+  'This object is being deleted, but its server is not cancelled while spec.deletionProtection is true';

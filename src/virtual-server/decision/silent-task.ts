@@ -11,19 +11,19 @@ import { withEvidence, withoutFailures, type Memo, type Silence } from './memo.t
 import { endVisit, goOn, retryLater } from './outcome.ts';
 import { taskField } from './server-status.ts';
 import type { Outcome } from './types.ts';
-import { isOverdue, withMemo, type View } from './view.ts';
+import { PROTECTED } from './sentences.ts';
+import { isOverdue, isProtected, withMemo, type View } from './view.ts';
 
 /** The provider does not document failures, so such words only let you resolve the order earlier. */
 export function saysFailure(message: string | undefined): boolean {
   return message !== undefined && /\b(fail(s|ed|ure)?|errors?|abort(s|ed)?|cancell?ed)\b/i.test(message);
 }
 
-type DeletionPolicy = VirtualServerSpec['deletionPolicy'];
-
+/** `deleting`: the spec of an object that is being deleted. */
 export function taskVerdict(
   record: ServerRecord,
   message: string | undefined,
-  { deleting, overdue, failed }: { deleting?: DeletionPolicy | undefined; overdue: boolean; failed: boolean },
+  { deleting, overdue, failed }: { deleting?: VirtualServerSpec | undefined; overdue: boolean; failed: boolean },
 ): Verdict {
   const { task = '' } = record;
   const progress = message === undefined || message === '' ? `Task ${task} is running` : `Task ${task}: ${message}`;
@@ -36,9 +36,11 @@ export function taskVerdict(
     const text = `The task has been running for more than an hour. ${progress}. The operator keeps polling`;
     return { reason: 'TaskOverdue', message: text };
   }
+  if (deleting !== undefined && isProtected(deleting))
+    return { reason: 'DeletionProtected', message: `${PROTECTED}. ${progress}` };
   if (deleting !== undefined) {
     const then =
-      deleting === 'Delete'
+      deleting.deletionPolicy === 'Delete'
         ? 'cancels the server as soon as its task ends'
         : 'releases the object and keeps the server as soon as the server is known';
     return { reason: 'Deleting', message: `The operator ${then}. ${progress}` };

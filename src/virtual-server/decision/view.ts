@@ -1,15 +1,15 @@
 /** One object and everything known about it, with small questions that several checks share. */
 import type { ReadyReason } from '../../api/conditions.ts';
 import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
-import { isNamed, type ServerRecord } from '../../api/record.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
+import { isClaimed, isNamed, type Claimed, type Named, type ServerRecord } from '../../api/record.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { Result } from '../../base/result.ts';
 import { cut } from '../../base/text.ts';
 import { adoptionOf, inputsOf, takerOf, type Adoption } from './inputs.ts';
 import { viewRecord, type RecordView } from './known-record.ts';
 import { wasRead } from './server-status.ts';
-import { endOf, type Memo, type Planned } from './memo.ts';
+import { endOf, withEvidence, type Evidence, type Memo, type Planned } from './memo.ts';
 import { ON_CHANGE } from './next.ts';
 import type { AttemptNote, HandOver, Operation, Others, Park, Timing } from './types.ts';
 
@@ -115,10 +115,32 @@ export function cancelIsForbidden(object: VirtualServer): string | undefined {
   return spec.deletionPolicy === 'Retain' ? 'spec.deletionPolicy is Retain' : undefined;
 }
 
-/** When an attempt of another process was first seen here (ms); now if the clock was set back since. */
-export function firstSeen(attempt: string, { memo, now }: Pick<View, 'memo' | 'now'>): number {
-  const seen = memo.evidence.foreignAttempt;
-  return seen?.attempt === attempt && seen.since <= now ? seen.since : now;
+/** Whether a deletion waits until the protection is lifted. A server to retain needs none. */
+export const isProtected = ({ deletionProtection, deletionPolicy }: VirtualServerSpec): boolean =>
+  deletionProtection && deletionPolicy !== 'Retain';
+
+/** True while the claim is so new to this process that the one that wrote it may still be sending the order. */
+export const isNewClaim = (record: Claimed | Named, view: Seen): boolean => untilSent(record, view) > 0;
+
+/** How long until no process can be sending the order of the claim (ms). No clock of another process counts. */
+export const untilSent = (record: Claimed | Named, view: Seen): number =>
+  Math.max(0, claimOf(record, view).since + view.timing.takeoverMs - view.monotonic);
+
+type Seen = Pick<View, 'memo' | 'monotonic' | 'timing'>;
+
+/** The memo that knows since when this process has seen the claim of the record; the same memo if it does, or if there is none. */
+export function withClaim(view: View): Memo {
+  const { own, memo } = view;
+  if (own === undefined || !(isClaimed(own) || isNamed(own))) return memo;
+  const claim = claimOf(own, view);
+  return claim === memo.evidence.claim ? memo : withEvidence(memo, { claim });
+}
+
+function claimOf(record: Claimed | Named, { memo, monotonic }: Seen): NonNullable<Evidence['claim']> {
+  const { claim } = memo.evidence;
+  const { attempt } = record;
+  const at = isNamed(record) ? record.sent.at : undefined;
+  return claim?.attempt === attempt && claim.at === at ? claim : { attempt, at, since: monotonic };
 }
 
 const OVERDUE_MS = 60 * 60_000;

@@ -220,7 +220,7 @@ function withRequest(memo: Memo, identifier: string, saidBefore = false): Memo {
 
 /** A call failed. Your annotation that the server is gone is enough then. */
 function notCancelled(at: View, error: ProviderError): Outcome {
-  return goneUnasked(at) ?? failed(at, 'cancel', error);
+  return goneUnasked(at, error) ?? failed(at, 'cancel', error);
 }
 
 /** The operator cancels nothing while all objects of a kind are being deleted by mistake, or may be. Pure. */

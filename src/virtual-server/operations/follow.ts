@@ -210,7 +210,7 @@ function pending(
     return goOn(withSilence(settling.memo, { why: 'overdue', message }), found === known ? {} : { record: found });
   }
   const verdict = taskVerdict(found, message, {
-    deleting: deleting ? object.spec.deletionPolicy : undefined,
+    deleting: deleting ? object.spec : undefined,
     overdue,
     failed,
   });

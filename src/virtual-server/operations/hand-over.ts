@@ -119,7 +119,11 @@ export function taken(
   } = giver;
   const next = adopted(at, known, identifier, shown);
   const orphans = mergeOrphans(next.record.orphans, given.orphans);
-  const failed = mergeFailed(next.record.failed, given.failed);
+  // The mark on their servers is that of the object that sent the order.
+  const failed = mergeFailed(
+    next.record.failed,
+    given.failed?.map((order) => ({ owner: uid, ...order })),
+  );
   const more = {
     fingerprint,
     orphans,

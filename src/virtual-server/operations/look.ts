@@ -46,7 +46,7 @@ import { readyEvent } from '../decision/order-events.ts';
 import { priceText, recordedPrice, withPrice } from '../decision/price.ts';
 import { isProvisioned, serverFields } from '../decision/server-status.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
-import { withMemo, type View } from '../decision/view.ts';
+import { cancelIsForbidden, withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { failedUnseen } from '../decision/create-failure.ts';
 import { withoutOpen } from '../decision/open.ts';
@@ -170,13 +170,15 @@ export function notShown(at: View, record: Held, answer: Exclude<ServerAnswer, S
   // The record was rolled back since the order failed: the task tells again.
   if (hasFailed && record.createFailure === undefined) return goOn(withoutSilence(at.memo));
   // As before a cancellation: the task is asked again, and the proof needs no list.
-  const isRetained = at.deleting && at.object.spec.deletionPolicy === 'Retain';
-  if (hasFailed && isRetained && answer.type !== 'failed' && takerOf(at.object) === undefined)
+  const isKept = at.deleting && cancelIsForbidden(at.object) !== undefined;
+  if (hasFailed && isKept && answer.type !== 'failed' && takerOf(at.object) === undefined)
     return absent(withMemo(at, withoutSilence(at.memo)), record, 'look', answer);
   if (answer.type === 'failed')
-    return goneUnasked(at) ?? (hasFailed ? failedUnseen(at, record, answer) : failed(at, 'look', answer.error));
+    return (
+      goneUnasked(at, answer.error) ?? (hasFailed ? failedUnseen(at, record, answer) : failed(at, 'look', answer.error))
+    );
   if (record.task === undefined || task?.state !== 'silent') return absent(at, record, 'look', answer);
-  const gone = goneByAnnotation(at, record);
+  const gone = goneByAnnotation(at, record, answer);
   if (gone !== undefined) return gone;
   if (hasFailed) return failedUnseen(at, record, answer);
   if (!answer.counts) return invisible(at, record, answer.detail);

@@ -9,7 +9,7 @@ import { isClaimed, type Claimed, type ServerRecord } from '../../api/record.ts'
 import type { CreateOutcome, OpenOrder } from '../../provider/types.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
-import { withoutFailures, withoutPlan } from '../decision/memo.ts';
+import { withEvidence, withoutFailures, withoutPlan } from '../decision/memo.ts';
 import { claimed } from '../decision/order-claim.ts';
 import { ON_CHANGE } from '../decision/next.ts';
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
@@ -80,7 +80,9 @@ async function claimAndSend(
   visit.claims(attempt);
   // If it fails, the journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that
   // nothing was sent. The next claim names the same attempt.
-  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });
+  const ordered = { attempt, userData: fromSecrets.userDataFrom ?? visit.object.spec.userData };
+  const memo = withEvidence(view.memo, { ordered });
+  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) });
   const own = ownOfClaim(visit, view, attempt);
   if (own === undefined) {
     // Without the claim, the entry in the journal lets the next step take the attempt back.
@@ -99,7 +101,8 @@ async function claimAndSend(
   });
   if (answer.kind === 'created') await journal.task(uid, attempt, answer.task);
   if (answer.kind === 'notCreated' || answer.kind === 'refused') {
-    hourly.release();
+    // A provider may refuse an order and carry it out all the same.
+    if (answer.kind === 'notCreated') hourly.release();
     await journal.createdNothing(uid, attempt);
   }
   return afterAnswer(visit.view(), own, answer, expectedPrice);

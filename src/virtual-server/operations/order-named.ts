@@ -12,7 +12,6 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { capitalized } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
-import { ResponseError } from '../../provider/error.ts';
 import type { OrderBody, Session } from '../../provider/types.ts';
 import { denied, graceOf, isProven, notRecognized, pauseOf } from '../decision/absence.ts';
 import { decide } from '../decision/decide.ts';
@@ -29,7 +28,6 @@ import {
   type Unlisted,
 } from '../decision/memo.ts';
 import {
-  arrivesInMs,
   identifierFor,
   isRepeatedTooLong,
   isUnguessable,
@@ -38,10 +36,10 @@ import {
   namedClaim,
   sentAgain,
 } from '../decision/named.ts';
-import { endVisit, failed, goOn, jittered, parked, retryLater, withoutKey } from '../decision/outcome.ts';
+import { endVisit, failed, goOn, jittered, parked, retryLater, saysExists, withoutKey } from '../decision/outcome.ts';
 import { LISTED } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
-import { withMemo, type View } from '../decision/view.ts';
+import { untilSent, withMemo, type View } from '../decision/view.ts';
 import type { OrderTerms } from '../shared/limits.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
@@ -117,18 +115,16 @@ export async function dueToRepeat(
     if (lost !== undefined) return lost;
     const known = isUnguessable(record.sent) ? undefined : recognizeFor('look', read, record, answer);
     if (known === undefined || known.ok) return goOn(shownMemo(read, record.identifier));
-    const isDenied = saysNotCreated(read.object, record) || saysGone(read.object, record);
-    return isDenied ? answered(read, record) : notRecognized(read, record, 'order', known.error);
+    const other = withEvidence(read.memo, { unrecognized: record.identifier });
+    return isDenied(read, record)
+      ? answered(withMemo(read, other), record)
+      : notRecognized(read, record, 'order', known.error);
   }
   if (answer.type === 'failed') {
-    // As the provider answers for a server that is still being created.
-    const exists = answer.error instanceof ResponseError && answer.error.status === 409;
-    if (!exists) return failed(read, 'order', answer.error);
+    if (!saysExists(answer.error)) return failed(read, 'order', answer.error);
     if (isRepeatedTooLong(record, read)) return unanswered(read, record);
     return waiting(read, record, capitalized(callProblem(answer.error)));
   }
-  // You have answered for the requests so far; another one would make your answer wrong (decide.ts, attemptCreatedNothing).
-  if (saysNotCreated(read.object, record) || saysGone(read.object, record)) return answered(read, record);
   const isInUse = record.sent.inUse === true;
   if (!answer.counts) {
     visit.suspectKey();
@@ -145,9 +141,11 @@ export async function dueToRepeat(
       { record, verdict: stillOnItsWay(record, view) },
       {
         operation: 'order',
-        afterMs: Math.min(arrivesInMs(record, view), view.timing.pollMs),
+        afterMs: Math.min(untilSent(record, view), view.timing.pollMs),
       },
     );
+  // You have answered for the requests so far; another one would make your answer wrong (decide.ts, attemptCreatedNothing).
+  if (isDenied(view, record)) return decide(view).type === 'record' ? goOn(view.memo) : answered(view, record);
   const secrets = await readSecrets(visit.object, visit.services.kube, key.value.session);
   if (!secrets.ok) return unsendable(view, record, denials, SECRET_MISSING);
   const { body, digest } = requestOf(visit.object, secrets.value);
@@ -163,11 +161,15 @@ export async function dueToRepeat(
 }
 
 /** You say that the order has led to no server. */
+const isDenied = ({ object }: View, record: Named): boolean =>
+  saysNotCreated(object, record) || saysGone(object, record);
+
+/** What you say waits until no request can be on its way. */
 function answered(at: View, record: Named): Outcome {
   const message =
     `You say that order ${record.attempt} has not created server ${record.identifier}. The operator ` +
     'orders again when the order can no longer be on its way';
-  const afterMs = Math.min(arrivesInMs(record, at), at.timing.pollMs);
+  const afterMs = Math.min(untilSent(record, at), at.timing.pollMs);
   return endVisit(at, { record, verdict: { reason: 'Creating', message } }, { operation: 'order', afterMs });
 }
 
@@ -218,7 +220,9 @@ async function claimAndSend(
   // Nothing is on its way if the write fails, whether it was carried out or not.
   const sent: Sent = { attempt: claim.attempt, at: claim.sent.at, answer: 'other', since: timers.monotonic() };
   // Earlier denials prove nothing about this request.
-  const memo = withEvidence(withoutPlan(view.memo), { sent, denials: undefined });
+  const { user_data_string: text } = body;
+  const ordered = { attempt: claim.attempt, userData: typeof text === 'string' ? text : undefined };
+  const memo = withEvidence(withoutPlan(view.memo), { ordered, sent, denials: undefined });
   await visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) });
   const liveAt = timers.monotonic();
   const claimed = visit.view();
@@ -228,8 +232,8 @@ async function claimAndSend(
   if (first === undefined) limit.again(visit.object.metadata.namespace, own.attempt, timers.monotonic());
   else first.sending();
   const answer = await session.orderNamed(own.identifier, body, () => visit.mayActOn(liveAt));
-  if (answer.kind === 'notCreated' || answer.kind === 'refused' || answer.kind === 'notOffered')
-    first?.createdNothing();
+  // A provider may refuse an order and carry it out all the same.
+  if (answer.kind === 'notCreated' || answer.kind === 'notOffered') first?.createdNothing();
   const earlier = first === undefined ? (isAbsent ? 'absent' : 'unknown') : 'none';
   return afterNamedAnswer(visit.view(), own, answer, { earlier, expectedPrice: first?.expectedPrice });
 }
@@ -244,7 +248,7 @@ const isOf = (own: Named, claim: Named): boolean =>
   own.attempt === claim.attempt && own.identifier === claim.identifier && own.sent.at === claim.sent.at;
 
 function stillOnItsWay(record: Named, view: View): Verdict {
-  const at = timestamp(view.now + arrivesInMs(record, view));
+  const at = timestamp(view.now + untilSent(record, view));
   return {
     reason: 'Creating',
     message:

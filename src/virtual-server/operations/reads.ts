@@ -131,7 +131,7 @@ export async function lookForFailed(
     const answer = await readServer(order.identifier, order.account, session, object);
     if (answer.type === 'server' && !saysCancelled(answer.server.status)) {
       // The provider may have given the identifier to another order since.
-      const marked = namesOwner(object, answer.server);
+      const marked = namesOwner({ metadata: { uid: order.owner ?? uid } }, answer.server);
       if (marked === 'other' || (marked !== 'own' && (!isUnguessable(order) || isOfAnother(order, answer.server)))) continue;
       // Nor one that another object holds, while it counts as missing there.
       const fingerprint = fingerprintOf(answer.server);

@@ -18,7 +18,7 @@ type Release = Extract<Operation, { type: 'release' }>;
 
 export async function release(visit: Visit, operation: Release): Promise<Outcome> {
   const { why, record } = operation;
-  const orphaned = why === 'retained' || why === 'handedOver' ? undefined : await orphanedAtEnd(visit, record);
+  const orphaned = why === 'handedOver' ? undefined : await orphanedAtEnd(visit, record);
   if (orphaned !== undefined) return orphaned;
   const { connections, objects } = visit.services;
   const isGone = why === 'cancelled' || why === 'gone';
@@ -43,8 +43,8 @@ const leftBehind = (secret: string, why: string): string =>
   `${capitalized(secret)} could not be updated when its object was released: ${ended(why)} Delete the Secret if you need it no longer`;
 
 /**
- * The object stays if the server of a failed order has appeared, because no other object knows it, or only one that is still
- * ordering. If the call fails, the object goes: the absence was proven before.
+ * Reports the server of a failed order that has appeared, whichever object it may belong to. The object then stays until you have
+ * handled it, unless its own server is retained. If the call fails, the object goes: the absence was proven before.
  */
 async function orphanedAtEnd(visit: Visit, record: ServerRecord | undefined): Promise<Outcome | undefined> {
   if (record?.failed === undefined || record.owner !== visit.object.metadata.uid) return undefined;

@@ -160,6 +160,7 @@ describe('an object whose record may not be written', () => {
     const seen = await refusing({ ...object, metadata: { ...object.metadata, annotations: behind } }, { memo: held });
     expect(shownBy(seen).reason).toBe('WriteRefused');
     const later = await visit(seen.object ?? object, { memo: seen.memo, answers: { server: stopped } });
+    expect(later.calls).toContain('read');
     expect(shownBy(later).reason).toBe('ServerNotRunning');
   });
 

@@ -100,7 +100,7 @@ describe('decide', () => {
       'a vanished task that you say created nothing is forgotten with its identifier',
       forgotten,
       writes('notCreated', record({ account: ACCOUNT, settled: ['a1'] })),
-      facts({ memo: memo({ denials: denials('server srv1'), asked: inputsOf(forgotten) }) }),
+      facts({ memo: memo({ denials: denials('server srv1', inputsOf(forgotten)), asked: inputsOf(forgotten) }) }),
     ],
     [
       'Retain waits until you resolve an attempt whose outcome is unknown',
@@ -126,9 +126,9 @@ describe('decide', () => {
     ],
     ['a deleted object follows its task to the end first', webWith(HELD, { deleting: true }), follows(HELD)],
     [
-      'protection comes before every call',
+      'a protected object follows its task to the end first too',
       webWith(TASKED, { deleting: true, spec: { deletionProtection: true } }),
-      park('DeletionProtected'),
+      follows(TASKED),
     ],
     [
       'an object with start-over orders',

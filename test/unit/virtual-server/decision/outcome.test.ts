@@ -17,7 +17,6 @@ import {
   ACCOUNT,
   ATTEMPTED,
   HELD,
-  NOW,
   OTHER_KEY,
   TASKED,
   TIMING,
@@ -103,15 +102,6 @@ describe('a park', () => {
     const given = facts({ memo: memo({}, { failures }), jitter });
     const next = park(web(), { verdict: { reason, message: 'none' }, when: { operation: 'order', ...atLeast } }, given);
     expect(next).toMatchObject({ when: { afterMs: pauseMs }, memo: { failures: failures + 1 } });
-  });
-
-  it("remembers when another process's attempt was first seen, and keeps that time", () => {
-    const inFlight = { verdict: { reason: 'CreateInFlight', message: 'wait' }, when: { afterMs: 5 } } as const;
-    const seenAt = (now: number, held = memo()) => park(webWith(ATTEMPTED), inFlight, facts({ now, memo: held })).memo;
-    const first = seenAt(NOW);
-    expect(first.evidence.foreignAttempt).toEqual({ attempt: 'a1', since: NOW });
-    expect(seenAt(NOW + 5, first).evidence.foreignAttempt).toEqual({ attempt: 'a1', since: NOW });
-    expect(seenAt(NOW - 5, first).evidence.foreignAttempt).toEqual({ attempt: 'a1', since: NOW - 5 });
   });
 });
 

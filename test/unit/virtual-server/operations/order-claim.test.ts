@@ -251,14 +251,17 @@ describe('the answer to an order', () => {
       answer: { kind: 'refused', status: 404, error: new ResponseError(404, 'no such product') },
       shows: 'CreateRejected',
     },
-  ])('takes the attempt back and gives the place back if $what', async ({ answer, shows }) => {
-    const visited = await order({ answers: { order: answer } });
-    expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write', 'write']);
-    expect(shownBy(visited).reason).toBe(shows);
-    expect(recordOf(visited)).toEqual({ ...record(), account: ACCOUNT });
-    expect(visited.journal.entries(UID)).toEqual([]);
-    expect(delayMs(visited)).toBe(0);
-  });
+  ])(
+    'takes the attempt back if $what, and its place in the hour too if nothing was carried out',
+    async ({ answer, shows }) => {
+      const visited = await order({ answers: { order: answer } });
+      expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write', 'write']);
+      expect(shownBy(visited).reason).toBe(shows);
+      expect(recordOf(visited)).toEqual({ ...record(), account: ACCOUNT });
+      expect(visited.journal.entries(UID)).toEqual([]);
+      expect(delayMs(visited)).toBe(answer.kind === 'refused' ? HOUR_MS : 0);
+    },
+  );
 
   it('keeps the attempt and its place if the outcome is unknown', async () => {
     const answer = { kind: 'unknown', error: new ProviderError('PROVIDER_TIMEOUT', '60 s') } as const;

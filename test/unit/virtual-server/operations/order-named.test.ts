@@ -3,14 +3,30 @@ import { describe, expect, it } from 'vitest';
 import { KubeError } from '../../../../src/kube/error.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { NamedOutcome } from '../../../../src/provider/types.ts';
-import { NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
-import { isNamed, type ServerRecord } from '../../../../src/api/record.ts';
+import { FINALIZER, NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import { timestamp } from '../../../../src/base/duration.ts';
+import { isNamed, type Held, type Named, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { withEvidence } from '../../../../src/virtual-server/decision/memo.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
 import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
 import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
-import { ACCOUNT, CATALOG, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
+import {
+  ACCOUNT,
+  CATALOG,
+  NOW,
+  SERVER,
+  TIMING,
+  UID,
+  denials as denialsOf,
+  facts,
+  web,
+  webWith,
+} from '../../../fixtures/decision.ts';
+import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
+import { withAsked } from '../../../../src/virtual-server/decision/outcome.ts';
+import { isSentAgain, sentAgain } from '../../../../src/virtual-server/decision/named.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { SSH_KEY } from '../../../fixtures/virtual-server.ts';
 import { deleted, next, recordIn, sentIn } from './named-support.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
@@ -289,9 +305,36 @@ describe('an order without an answer', () => {
   it('is sent again unchanged after that, by any process', async () => {
     const first = await ordering(lost);
     for (const process of ['same', 'other'] as const) {
-      const again = await next(first, NOW + TIMING.takeoverMs + 1, denied, process);
+      const seen = await next(first, NOW + 1, denied, process);
+      const again = await next(seen, NOW + TIMING.takeoverMs + 1, denied);
       expect(again.requests).toEqual(first.requests);
       expect(recordIn(again)).toMatchObject({ attempt: 'a1', identifier: IDENTIFIER, task: 7 });
+    }
+  });
+
+  it.each([
+    ['ahead', 24 * HOUR],
+    ['behind', -24 * HOUR],
+  ])('is not sent again sooner by another process whose clock is %s', async (_, skew) => {
+    const first = await ordering(lost);
+    const record = recordIn(first) as Named;
+    const at = new Date(NOW - skew).toISOString();
+    const skewed = { ...record, sent: { ...record.sent, at }, attemptedAt: timestamp(NOW - skew) };
+    const object = { ...first, object: webWith(skewed, { finalizers: [FINALIZER] }) };
+    const seen = await next(object, NOW, denied, 'other');
+    expect(sentIn(seen)).toBe(0);
+    expect(sentIn(await next(seen, NOW + TIMING.takeoverMs - 1, denied))).toBe(0);
+  });
+
+  it('is claimed again at a later time, whichever clock the claim before was written under', async () => {
+    const record = recordIn(await ordering(lost)) as Named;
+    for (const skew of [0, 24 * HOUR]) {
+      const at = new Date(NOW + skew).toISOString();
+      const before = { ...record, sent: { ...record.sent, at }, attemptedAt: timestamp(NOW + skew) };
+      const again = sentAgain(before, viewOf(web(), facts()));
+      expect(Date.parse(again.sent.at)).toBeGreaterThan(Date.parse(at));
+      expect(isSentAgain(before)).toBe(false);
+      expect(isSentAgain(again)).toBe(true);
     }
   });
 
@@ -377,7 +420,7 @@ describe('an order without an answer', () => {
 
   it('asks after a day if no list of servers can prove that there is none', async () => {
     const first = await ordering(inUse);
-    const late = await next(first, NOW + 25 * HOUR, { answers: { server: DENIED } }, 'other');
+    const late = await next(first, NOW + 25 * HOUR, { answers: { server: DENIED } });
     expect(shownBy(late).reason).toBe('CreateOutcomeUnknown');
   });
 
@@ -456,22 +499,108 @@ describe('an order without an answer', () => {
     expect(visited.requests).toEqual([expect.objectContaining({ product: 'VPSX8' })]);
   });
 
-  it('is not sent again once you have said that it created nothing: another one follows', async () => {
-    const first = await ordering(lost);
-    const words: Record<string, string>[] = [
-      { [NOT_CREATED_ANNOTATION]: 'a1' },
-      { [SERVER_GONE_ANNOTATION]: IDENTIFIER },
-    ];
-    for (const said of words) {
+  describe.each<[string, Record<string, string>]>([
+    ['not-created', { [NOT_CREATED_ANNOTATION]: 'a1' }],
+    ['server-gone', { [SERVER_GONE_ANNOTATION]: IDENTIFIER }],
+  ])('of which you say %s', (word, said) => {
+    const saying = async (): Promise<Visited> => {
+      const first = await ordering(lost);
       const object = first.object as VirtualServer;
       const annotations = { ...object.metadata.annotations, ...said };
-      const asked = { ...first, object: { ...object, metadata: { ...object.metadata, annotations } } };
+      return { ...first, object: { ...object, metadata: { ...object.metadata, annotations } } };
+    };
+    const after = NOW + TIMING.takeoverMs + 1;
+    const contrary: [string, Given['answers']][] = [
+      ['its list has the server', { server: DENIED, servers: [IDENTIFIER] }],
+      ['it answers 409', { server: new ResponseError(409, 'still being created', { said: 'still being created' }) }],
+      ['it gives no answer', { server: new ProviderError('PROVIDER_TIMEOUT', 'no answer') }],
+      ['it shows no product to the key', { server: DENIED, servers: [], products: [] }],
+    ];
+
+    it('is given up once the provider denies the server and nothing can be on its way: another order follows', async () => {
+      const asked = await saying();
       const soon = await next(asked, NOW + MINUTE, denied);
       expect(sentIn(soon)).toBe(0);
       expect(recordIn(soon)).toMatchObject({ attempt: 'a1' });
-      const later = await next(asked, NOW + TIMING.takeoverMs + 1, denied, 'other');
-      expect(recordIn(later)?.settled).toEqual(['a1']);
-    }
+      expect(shownBy(soon).message).toContain(`Annotation vps-operator.dev/${word} counts only once`);
+      expect(recordIn(await next(soon, after, denied))?.settled).toEqual(['a1']);
+    });
+
+    it('is given up by another process as late as by the one that sent it, whatever its clock says', async () => {
+      const asked = await saying();
+      const seen = await next(asked, after, denied, 'other');
+      expect(sentIn(seen)).toBe(0);
+      expect(recordIn(seen)).toMatchObject({ attempt: 'a1' });
+      expect(recordIn(await next(seen, after + TIMING.takeoverMs, denied))?.settled).toEqual(['a1']);
+    });
+
+    it('is not given up because of a denial from the time when it could be on its way', async () => {
+      const soon = await next(await saying(), NOW + MINUTE, denied);
+      const shown = await next(soon, after, { answers: { ...denied.answers, server: named } });
+      expect(sentIn(shown)).toBe(0);
+      expect(recordIn(shown)).toMatchObject({ attempt: 'a1', identifier: IDENTIFIER });
+      expect(shownBy(shown).reason).toBe('Available');
+    });
+
+    it.each(contrary)('is not given up while the provider says otherwise: %s', async (_, answers) => {
+      const before = await next(await saying(), NOW + MINUTE, denied);
+      const later = await next(before, after, { listsServers: true, answers: { ...denied.answers, ...answers } });
+      expect(later.requests).toEqual([]);
+      expect(recordIn(later)).toMatchObject({ attempt: 'a1' });
+      expect(shownBy(later).message).toContain(`Annotation vps-operator.dev/${word} counts only once`);
+      const again = await next(later, after + MINUTE, {
+        listsServers: true,
+        answers: { ...denied.answers, ...answers },
+      });
+      expect(again.requests).toEqual([]);
+      expect(recordIn(again)).toMatchObject({ attempt: 'a1' });
+      // It counts as soon as the provider denies the server.
+      expect(recordIn(await next(again, after + 2 * MINUTE, denied))?.settled).toEqual(['a1']);
+    });
+
+    it.each(contrary.slice(0, 2))(
+      'keeps its deleted object while the provider says otherwise: %s',
+      async (_, answers) => {
+        const asked = deleted(await saying());
+        const removed = new ResponseError(409, 'being created', {});
+        let kept = asked;
+        for (const ms of [0, MINUTE])
+          kept = await next(kept, after + ms, { listsServers: true, answers: { removed, ...answers } });
+        expect(kept.object).toBeDefined();
+        const gone = await next(kept, after + 2 * MINUTE, {
+          answers: { server: DENIED, servers: [], removed: DENIED },
+        });
+        expect(gone.object).toBeUndefined();
+      },
+    );
+
+    it.each(contrary)('is not given up by a denial from before you said so: %s', async (_, answers) => {
+      const first = await next(await ordering(inUse), NOW + MINUTE, denied);
+      const object = first.object as VirtualServer;
+      const annotations = { ...object.metadata.annotations, ...said };
+      const asked = { ...first, object: { ...object, metadata: { ...object.metadata, annotations } } };
+      const given = { listsServers: true, answers: { ...denied.answers, ...answers } } as const;
+      const later = await next(asked, NOW + 2 * MINUTE, given);
+      expect(later.requests).toEqual([]);
+      expect(recordIn(await next(later, NOW + 3 * MINUTE, given))).toMatchObject({ attempt: 'a1' });
+    });
+
+    it('is not given up by a denial from before the last question', async () => {
+      const { object = web(), memo } = await saying();
+      const denials = denialsOf(`server ${IDENTIFIER}`, inputsOf(object));
+      const view = viewOf(object, facts({ memo: withEvidence(memo, { denials }) }));
+      const operation = { type: 'look', record: view.own as Held } as const;
+      const asked = withAsked(view, operation, { memo: view.memo, events: [], when: { afterMs: 1 } });
+      expect(asked.memo.evidence.denials).toMatchObject({ of: `server ${IDENTIFIER}`, inputs: undefined });
+    });
+
+    it('keeps its deleted object if a DELETE is answered with 409', async () => {
+      const removed = new ResponseError(409, 'being created', {});
+      const answers = { server: DENIED, servers: [], removed };
+      const kept = await next(deleted(await saying()), after, { answers });
+      expect(kept.calls).toContain('delete');
+      expect(kept.object).toBeDefined();
+    });
   });
 
   it('is not sent again with another key', async () => {
@@ -492,8 +621,8 @@ describe('an order without an answer', () => {
   });
 
   it('asks after a day', async () => {
-    const first = await ordering(lost);
-    const late = await next(first, NOW + 25 * HOUR, denied, 'other');
+    const first = await next(await ordering(lost), NOW + 1, denied, 'other');
+    const late = await next(first, NOW + 25 * HOUR, denied);
     expect(sentIn(late)).toBe(0);
     expect(shownBy(late).reason).toBe('CreateOutcomeUnknown');
     // The server may appear all the same.

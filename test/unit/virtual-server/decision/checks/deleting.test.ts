@@ -21,6 +21,14 @@ import { cancels, follows, looks, park, planned, releases, verifyChecks } from '
 
 const READY = { serverStatus: 'running' };
 const MISSING = { ...HELD, missingAt: '2026-01-01T12:00:00Z' };
+const SENT = record({
+  mode: 'named',
+  account: ACCOUNT,
+  attempt: 'a1',
+  attemptedAt: '2026-01-01T12:00:00Z',
+  sent: { at: '2026-01-01T12:00:00.000Z', body: '0' },
+  identifier: 'srv1',
+});
 const orphaned = { ...HELD, orphans: [{ task: 3 }] };
 const gone = (identifier: string) => ({ state: 'gone', identifier, wasRequested: false }) as const;
 const fresh = web();
@@ -97,6 +105,24 @@ verifyChecks('checks on an object that is being deleted', {
       undefined,
     ],
     ['protection matters only for a deletion', webWith(HELD, { spec: { deletionProtection: true } }), undefined],
+    [
+      'the server of an order under an identifier is looked for',
+      webWith(SENT, { deleting: true, spec: { deletionProtection: true } }),
+      looks(SENT),
+      withKey(),
+    ],
+    [
+      'the absence of that server is proven',
+      webWith(SENT, { deleting: true, spec: { deletionProtection: true } }),
+      undefined,
+      facts({ memo: memo({ end: gone('srv1') }) }),
+    ],
+    [
+      'that server was shown',
+      webWith(SENT, { deleting: true, spec: { deletionProtection: true } }),
+      park('DeletionProtected'),
+      facts({ memo: memo({ task: { state: 'over', identifier: 'srv1' } }) }),
+    ],
   ],
   serverIsKept: [
     ['the server runs on, and is read', delayed(), looks(HELD)],

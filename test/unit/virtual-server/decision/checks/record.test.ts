@@ -48,7 +48,9 @@ const saidNothing = { annotations: { [NOT_CREATED_ANNOTATION]: UID }, deleting: 
 const released = releases('nothingCreated');
 /** The provider was asked after the annotation was set, and has denied `of`. */
 const asked = (object: VirtualServer, of?: string): Circumstances =>
-  facts({ memo: memo({ asked: inputsOf(object), ...(of !== undefined && { denials: denials(of) }) }) });
+  facts({
+    memo: memo({ asked: inputsOf(object), ...(of !== undefined && { denials: denials(of, inputsOf(object)) }) }),
+  });
 const vanished = webWith({ ...opened(HELD, 'TaskNotFound'), goneRefuted: true, readyAt: TIME }, said);
 const read = webWith(opened(KNOWN, 'TaskNotFound'), said);
 const missing = webWith({ ...opened(KNOWN, 'TaskNotFound'), missingAt: TIME }, said);
