@@ -223,29 +223,56 @@ export const recordSchema = open(shape);
 /** The fields of a record as they are stored, side by side. */
 export type StoredRecord = z.infer<typeof recordSchema>;
 type Field = keyof StoredRecord;
-const OF_CLAIM = ['attempt', 'attemptedAt', 'sent', 'hintedTask', 'open'] as const;
-const OF_TASK = ['task', 'createFailure'] as const;
+/**
+ * What each field is about. A field of the `server` says what the server is, and what was done to it: whatever object takes the
+ * server over has it too. A field of the `holding` is about the server as this object has come to hold it.
+ */
+const ABOUT = {
+  format: 'object',
+  owner: 'object',
+  mode: 'object',
+  account: 'object',
+  attempt: 'claim',
+  attemptedAt: 'claim',
+  sent: 'claim',
+  task: 'task',
+  hintedTask: 'claim',
+  createFailure: 'task',
+  identifier: 'server',
+  fingerprint: 'server',
+  doubt: 'holding',
+  open: 'claim',
+  price: 'server',
+  reboot: 'server',
+  forceOff: 'server',
+  change: 'server',
+  goneRefuted: 'holding',
+  missingAt: 'holding',
+  readyAt: 'server',
+  // No other server is ordered, even if this one is forgotten.
+  expiredAt: 'object',
+  takenFrom: 'holding',
+  orphans: 'object',
+  failed: 'object',
+  settled: 'object',
+} as const satisfies Record<Field, 'object' | 'claim' | 'task' | 'server' | 'holding'>;
+type Subject = (typeof ABOUT)[Field];
+type FieldAbout<S extends Subject> = { [F in Field]: (typeof ABOUT)[F] extends S ? F : never }[Field];
+
+function fieldsAbout<S extends Subject>(...subjects: readonly S[]): readonly FieldAbout<S>[] {
+  return KEYS.filter((field): field is FieldAbout<S> => subjects.some((subject) => subject === ABOUT[field]));
+}
+
 /** The fields about an order, which go when it is resolved. */
-export const OF_ORDER = [...OF_CLAIM, ...OF_TASK] as const;
-/** The fields about one server. `expiredAt` is not among them: no other server is ordered, even if this one is forgotten. */
-export const OF_SERVER = [
-  'identifier',
-  'fingerprint',
-  'doubt',
-  'price',
-  'reboot',
-  'forceOff',
-  'change',
-  'goneRefuted',
-  'missingAt',
-  'readyAt',
-  'takenFrom',
-] as const;
+export const OF_ORDER = fieldsAbout('claim', 'task');
+/** The fields that go when the object no longer has its server. */
+export const OF_SERVER = fieldsAbout('server', 'holding');
+const GIVEN = fieldsAbout('server');
 /** What is known about a server that has only a name. */
 type OfName = 'identifier' | 'doubt' | 'goneRefuted';
-type OfClaim = (typeof OF_CLAIM)[number];
-type OfOrder = (typeof OF_ORDER)[number];
-type OfServer = (typeof OF_SERVER)[number];
+type OfClaim = FieldAbout<'claim'>;
+type OfOrder = FieldAbout<'claim' | 'task'>;
+type OfServer = FieldAbout<'server' | 'holding'>;
 
 /** The fields of a phase, of which it always has `Always`. It has no other field besides those of every record. */
 type Phase<Own extends Field, Always extends Own> = Omit<StoredRecord, OfOrder | OfServer> &
@@ -289,6 +316,12 @@ export const isNamed = (record: ServerRecord): record is Named =>
 export function inPhase(stored: StoredRecord): ServerRecord {
   return stored as ServerRecord;
 }
+/** What the record says of its server, for the object that takes the server over. */
+export function givenIn(record: Held): Pick<Held, FieldAbout<'server'>> {
+  const entries = GIVEN.map((field) => [field, record[field]] as const).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Pick<Held, FieldAbout<'server'>>;
+}
+
 export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export type DoneOnce = z.infer<typeof onceSchema>;
 export type RecordedPrice = z.infer<typeof priceSchema>;

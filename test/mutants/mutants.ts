@@ -2462,8 +2462,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'hands a server over without its price',
     file: 'src/virtual-server/operations/hand-over.ts',
-    find: 'const record = { ...next.record, ...more, price: priced };',
-    replace: 'const record = { ...next.record, ...more, price: priced && next.record.price };',
+    find: '...givenIn(given), price, orphans',
+    replace: '...givenIn(given), price: price && next.record.price, orphans',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
@@ -4557,9 +4557,37 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'starts ttl again after a hand-over',
-    file: 'src/virtual-server/operations/hand-over.ts',
-    find: '...(readyAt !== undefined && { readyAt }),',
-    replace: "...(readyAt === '' && { readyAt }),",
+    file: 'src/api/record.ts',
+    find: "readyAt: 'server',",
+    replace: "readyAt: 'holding',",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'forgets a restart at a hand-over',
+    file: 'src/api/record.ts',
+    find: "reboot: 'server',",
+    replace: "reboot: 'holding',",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'forgets at a hand-over that a server was switched off by force',
+    file: 'src/api/record.ts',
+    find: "forceOff: 'server',",
+    replace: "forceOff: 'holding',",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'forgets a refused change at a hand-over',
+    file: 'src/api/record.ts',
+    find: "change: 'server',",
+    replace: "change: 'holding',",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'restarts a server for a time before its object was created',
+    file: 'src/virtual-server/decision/once.ts',
+    find: 'return Math.max(made, ',
+    replace: 'return Math.max(-Infinity, ',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {

@@ -3,7 +3,7 @@
  * before it is written the giver holds the server, and from then on the taker does. Nothing is ordered and nothing is
  * cancelled in between: an object that a giver names orders nothing, and a giver with the annotation cancels nothing.
  */
-import type { ServerRecord, Held } from '../../api/record.ts';
+import { givenIn, type ServerRecord, type Held } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { compose } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
@@ -99,8 +99,8 @@ async function takeFrom(
 }
 
 /**
- * The record that makes the server this object's. Its age, its host keys and what the giver knows of other servers come with it: no key
- * that another server shows since then is trusted. Pure.
+ * The record that makes the server this object's. What was done to the server comes with it, so that nothing is done twice; also
+ * its host keys, since no key that another server shows is trusted, and what the giver knows of other servers. Pure.
  */
 export function taken(
   at: View,
@@ -109,7 +109,7 @@ export function taken(
   given: Held,
   shown: ShownServer,
 ): Outcome {
-  const { identifier, fingerprint, readyAt } = given;
+  const { identifier } = given;
   const {
     metadata: { name, uid },
     status,
@@ -117,16 +117,9 @@ export function taken(
   const next = adopted(at, known, identifier, shown);
   const orphans = mergeOrphans(next.record.orphans, given.orphans);
   const failed = mergeFailed(next.record.failed, given.failed);
-  const more = {
-    fingerprint,
-    orphans,
-    failed,
-    ...(readyAt !== undefined && { readyAt }),
-    takenFrom: { name, uid, identifier },
-  };
   // The price that the giver knows stays known when the giver is gone.
-  const priced = withPrice(giver, given, shown.server, at.now).price;
-  const record = { ...next.record, ...more, price: priced };
+  const { price } = withPrice(giver, given, shown.server, at.now);
+  const record = { ...next.record, ...givenIn(given), price, orphans, failed, takenFrom: { name, uid, identifier } };
   const { sshHostKeys } = status ?? {};
   const fields = {
     ...serverFields(shown.server, recordedPrice(record)?.amount),
