@@ -2008,6 +2008,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/integration/orders/spec-edits.test.ts'],
   },
   {
+    name: 'leaves a server off after a start that the last process shut down for a change',
+    file: 'src/virtual-server/shared/pace.ts',
+    find: 'record.missingAt ?? record.change ?? ',
+    replace: 'record.missingAt ?? ',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-time.test.ts'],
+  },
+  {
+    name: 'delays a restart that was asked for while no operator ran until the resync',
+    file: 'src/virtual-server/shared/pace.ts',
+    find: '!isAsAsked || isAsked || saysGone',
+    replace: '!isAsAsked || saysGone',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/pace-spread.test.ts'],
+  },
+  {
+    name: 'takes a running server for settled after a start that should be off',
+    file: 'src/virtual-server/shared/pace.ts',
+    find: 'staysOff(object) ? isOffOnPurpose(object) : hasRunningServer(object)',
+    replace: 'isOffOnPurpose(object) || hasRunningServer(object)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/pace-spread.test.ts'],
+  },
+  {
     name: 'ignores deletionProtection when a server expires',
     file: 'src/virtual-server/decision/view.ts',
     find: "if (spec.deletionProtection) return 'spec.deletionProtection is true';",
