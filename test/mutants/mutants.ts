@@ -1619,6 +1619,14 @@ export const MUTANTS: Mutant[] = [
     replace: 'return this.#leads;',
   },
   {
+    name: 'takes the lease of a holder that renews it when the time is set forward',
+    file: 'src/controller/leader-election.ts',
+    find: 'return this.#options.timers.monotonic() - this.#observedAt >= duration;',
+    replace:
+      'return Math.max(this.#options.timers.monotonic(), this.#options.timers.now() - Date.UTC(2026, 0, 1)) - this.#observedAt >= duration;',
+    tests: ['--project', 'unit', 'test/unit/controller/leader-election.test.ts'],
+  },
+  {
     name: 'skips the live read before a DELETE',
     file: 'src/virtual-server/operations/cancel.ts',
     find: '  if (!(await visit.readLive())) return undefined;\n  const definition',
