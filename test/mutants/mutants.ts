@@ -21,6 +21,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/change-event.test.ts'],
   },
   {
+    name: 'trusts the list while a restart is asked for at a later time',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'isScheduled || course.finding !== undefined ?',
+    replace: 'course.finding !== undefined ?',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-listed.test.ts'],
+  },
+  {
     name: 'plans a change in place that the provider is known not to make',
     file: 'src/plugin/plan/plan-servers.ts',
     find: 'if (cannotChange(after, scene))',

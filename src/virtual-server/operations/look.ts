@@ -231,10 +231,12 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
     change: course.finding,
   };
   const lookMs = nextLookMs(current, verdict, { connection, isNewKey, power: power.evidence }, at);
+  const isScheduled = power.afterMs !== Infinity;
   const when = {
     operation: 'look',
     afterMs: Math.min(lookMs, power.afterMs, nextStepMs(at, course)),
-    ifListed: power.afterMs < lookMs || course.finding !== undefined ? undefined : shownOf(at, priced, server, verdict),
+    // The list brings no visit at the time for which a restart was asked.
+    ifListed: isScheduled || course.finding !== undefined ? undefined : shownOf(at, priced, server, verdict),
   } as const;
   const memo = withEvidence(withoutFailures(withoutWord(present)), {
     takerMissing,

@@ -1,6 +1,6 @@
 /** A resync that needs no read: the list has the server as the last read has shown it. */
 import { describe, expect, it } from 'vitest';
-import { RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
+import { REBOOT_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import type { AccountServer } from '../../../../src/provider/types.ts';
 import { KNOWN, NOW, SERVER, TIMING, webWith, type Shape } from '../../../fixtures/decision.ts';
@@ -60,6 +60,20 @@ describe('a server that the last read has shown running', () => {
     const object = webWith(KNOWN, { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' }, status: ready.object?.status });
     const again = await visit(object, { now: NOW + resyncMs, memo: ready.memo, ...listing() });
     expect(again.calls[0]).toBe('read');
+  });
+
+  it('is restarted at the time that you have asked for, however late', async () => {
+    const dueMs = 1.5 * resyncMs;
+    const annotations = { [REBOOT_ANNOTATION]: new Date(NOW + dueMs).toISOString() };
+    const given = listing();
+    let last = await first({ annotations }, { ...given, answers: { ...given.answers, power: 'accepted' } });
+    let at = 1000;
+    while (!last.calls.includes('reboot') && at <= dueMs) {
+      at += last.requeueAfterMs ?? Infinity;
+      last = await later(last, at / resyncMs, { ...given, answers: { ...given.answers, power: 'accepted' } });
+    }
+    expect(last.calls).toContain('reboot');
+    expect(at).toBeLessThan(dueMs + 60_000);
   });
 
   it('is read with a key of another account', async () => {
