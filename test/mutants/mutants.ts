@@ -391,6 +391,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
+    name: 'cleans up after no object that goes while a conflict is looked at',
+    file: 'src/controller/queue.ts',
+    find: 'this.#line.leave(ready);\n    this.#ready.delete(key);',
+    replace: 'this.#line.leave(ready);\n    this.#ready.delete(key);\n    const taken = this.#processing.get(key);\n    if (taken !== undefined) taken.addedAt = undefined;',
+    tests: ['--project', 'unit', 'test/unit/controller/gone.test.ts'],
+  },
+  {
     name: 'takes one of several listed servers with the name of the object',
     file: 'src/virtual-server/operations/earlier-server.ts',
     find: 'if (second !== undefined)',
