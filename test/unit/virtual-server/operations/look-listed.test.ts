@@ -76,6 +76,21 @@ describe('a server that the last read has shown running', () => {
     expect(at).toBeLessThan(dueMs + 60_000);
   });
 
+  it.each([
+    ['is read for a day', '2026-01-01T23:00:00Z', ['read']],
+    ['is not read after that', '2025-12-31T23:00:00Z', []],
+  ])('beside a failed order %s', async (_what, attemptedAt, calls) => {
+    const failed = [{ attempt: 'a0', attemptedAt, identifier: 'old1' }];
+    const own = { ...KNOWN, failed };
+    const given: Given = {
+      listsServers: true,
+      answers: { server: [NAMED, DENIED], listed: [LISTED], servers: ['srv1'] },
+    };
+    const { object, memo } = await visit(webWith(own, { status: { serverStatus: 'running' } }), given);
+    const ready = await visit(object as NonNullable<typeof object>, { now: NOW + 1000, memo, ...given });
+    expect((await later(ready, 1, given)).calls.slice(0, 1)).toEqual(calls);
+  });
+
   it('is read with a key of another account', async () => {
     const again = await later(await first(), 1, { ...listing(), account: 'another' });
     expect(again.calls[0]).toBe('read');
