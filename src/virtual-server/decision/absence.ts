@@ -104,8 +104,8 @@ export function unprovenVerdict(
   };
 }
 
-function inUseVerdict(identifier: string, { deletionPolicy }: VirtualServer['spec']): Verdict {
-  const then = deletionPolicy === 'Retain' ? '' : ', and cancels it as soon as the provider shows it';
+function inUseVerdict(identifier: string, isToCancel: boolean): Verdict {
+  const then = isToCancel ? ', and cancels it as soon as the provider shows it' : '';
   return {
     reason: 'AbsenceUnproven',
     message:
@@ -239,7 +239,7 @@ export function absent(
   }
   const afterMs = pauseOf(denials, grace, at);
   const verdict = mayCome
-    ? inUseVerdict(identifier, object.spec)
+    ? inUseVerdict(identifier, goes && object.spec.deletionPolicy !== 'Retain')
     : unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, at);
   return endVisit(at, { record, verdict }, { operation, afterMs }, memo);
 }
