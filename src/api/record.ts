@@ -9,8 +9,10 @@ import { err, ok, type Result } from '../base/result.ts';
 
 /** Maximum length of a stored identifier, a host label at the provider. Longer ones are rejected, never cut. */
 export const MAX_IDENTIFIER = 253;
-/** How many orphans a record keeps. */
+/** A record with so many orphans gets no other late server. Each is a server that may cost money, so none is dropped. */
 export const MAX_ORPHANS = 16;
+/** How many orphans a record can have: a hand-over brings those of the giver along. */
+const MAX_ORPHANS_READ = 256;
 /** Maximum number of hardware addresses, and of IPv6 addresses, in a fingerprint. */
 export const MAX_FINGERPRINT = 8;
 const MAX_FINGERPRINT_TEXT = 64;
@@ -210,7 +212,7 @@ const shape = {
   })
     .optional()
     .describe('The deleted object that handed its server over to this one.'),
-  orphans: z.array(orphanSchema).max(MAX_ORPHANS).optional().describe('Servers for which you have to look yourself.'),
+  orphans: z.array(orphanSchema).max(MAX_ORPHANS_READ).optional().describe('Servers for which you have to look yourself.'),
   failed: z.array(failedSchema).max(MAX_FAILED).optional().describe('Orders that failed and created no server.'),
   settled: z.array(attempt).max(MAX_SETTLED).optional().describe('Earlier attempts that you resolved.'),
 };

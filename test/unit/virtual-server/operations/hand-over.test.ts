@@ -13,6 +13,7 @@ import {
   TAKE_OVER_ANNOTATION,
 } from '../../../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../../../src/api/record.ts';
+import { viewRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
@@ -24,6 +25,7 @@ import {
   SERVER,
   TIMING,
   memo,
+  record as unordered,
   web,
   webWith,
   type Shape,
@@ -153,6 +155,16 @@ describe('the object that a deleted one names', () => {
     const { object } = await take({ beside: giver({ own }) });
     const orphans = [{ task: 3 }, { attempt: 'a9', identifier: 'srv9' }];
     expect(object && annotatedRecordOf(object)).toMatchObject({ readyAt: record.readyAt, orphans });
+  });
+
+  it('keeps a record that can be read, however many orphans both objects have', async () => {
+    const orphansOf = (name: string): { task: number }[] =>
+      Array.from({ length: 16 }, (_, n) => ({ task: n + (name === 'web' ? 100 : 0) }));
+    const own = { ...record, orphans: orphansOf('old') };
+    const known = unordered({ orphans: orphansOf('web') });
+    const { object } = await take({ beside: giver({ own }) }, webWith(known));
+    expect(object && annotatedRecordOf(object)?.orphans).toHaveLength(32);
+    expect(object && viewRecord(object, []).kind).toBe('own');
   });
 
   /** Git has the annotation for both objects. */
