@@ -160,6 +160,14 @@ describe('what permits a DELETE', () => {
     expect((await cancel({ waits: 29_999 })).calls).toEqual(SENT);
   });
 
+  it('is no live read before the machine was suspended, by the time the DELETE would be sent', async () => {
+    const visited = await cancel({ suspendedMs: 30_000 });
+    expectKept(visited);
+    expect(asked(visited)).toEqual(['read', 'live', 'definition']);
+    expect((await cancel({ suspendedMs: 29_999 })).calls).toEqual(SENT);
+    expect((await cancel({ suspendedMs: -3_600_000 })).calls).toEqual(SENT);
+  });
+
   it('is no process that may have a successor by the time the DELETE would be sent', async () => {
     const visited = await cancel({ leads: false });
     expectKept(visited);
