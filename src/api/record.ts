@@ -212,7 +212,11 @@ const shape = {
   })
     .optional()
     .describe('The deleted object that handed its server over to this one.'),
-  orphans: z.array(orphanSchema).max(MAX_ORPHANS_READ).optional().describe('Servers for which you have to look yourself.'),
+  orphans: z
+    .array(orphanSchema)
+    .max(MAX_ORPHANS_READ)
+    .optional()
+    .describe('Servers for which you have to look yourself.'),
   failed: z.array(failedSchema).max(MAX_FAILED).optional().describe('Orders that failed and created no server.'),
   settled: z.array(attempt).max(MAX_SETTLED).optional().describe('Earlier attempts that you resolved.'),
 };
@@ -341,7 +345,7 @@ export const storedRecordSchema = z
 
 /** A record that only a newer version of the operator understands. */
 interface NewerRecord {
-  /** The part that this version does not know, such as `format 2`. */
+  /** The part that this version does not know, such as `format 3`. */
   unknown: string;
   /** The fields of the record that this version can read. */
   held: Partial<StoredRecord>;

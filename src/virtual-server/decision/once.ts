@@ -23,7 +23,7 @@ export function onceOf(call: PowerCall): Once | undefined {
 }
 
 /** What the annotation says; undefined without it. */
-export const askedText = ({ metadata: { annotations } }: VirtualServer, once: Once): string | undefined =>
+const askedText = ({ metadata: { annotations } }: VirtualServer, once: Once): string | undefined =>
   annotations?.[ANNOTATIONS[once]];
 
 /** When to do what the annotation asks for (ms since the epoch); undefined: nothing is left to do. */

@@ -26,6 +26,7 @@ import {
   type AnsweredCancel,
   type Memo,
 } from '../decision/memo.ts';
+import { RECHECK_MS } from '../decision/next.ts';
 import { absent, notRecognized } from '../decision/absence.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, waited, withoutKey } from '../decision/outcome.ts';
 import { withoutSilence } from '../decision/silent-task.ts';
@@ -36,9 +37,6 @@ import { lostToAnother } from './identifier-taken.ts';
 import { readAgain, readServer } from './reads.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { wasRead } from '../decision/server-status.ts';
-
-/** How soon a cancellation is tried again that may have met a hand-over (ms). */
-const HANDED_OVER_MS = 5_000;
 
 type Cancel = Extract<Operation, { type: 'cancel' }>;
 /** What a read finds. */
@@ -70,7 +68,7 @@ async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<O
   // From here to the end of the visit, no other object takes the server over.
   const reservation = handOvers.begin(uid, visit);
   if (reservation === undefined || handOvers.wasTriedWithin(before.timing.takeoverMs, uid, liveAt))
-    return waited(before, { afterMs: HANDED_OVER_MS });
+    return waited(before, { afterMs: RECHECK_MS });
   visit.reserves(reservation);
   if (!(await visit.readLive())) return undefined;
   const definition = await readDefinitions(visit);
@@ -293,7 +291,7 @@ export function heard({ memo, monotonic }: View, identifier: string, said: strin
 }
 
 /** True while the last DELETE is too recent for another one. */
-export function isAskedLately({ memo, monotonic, timing }: View, identifier: string | undefined): boolean {
+function isAskedLately({ memo, monotonic, timing }: View, identifier: string | undefined): boolean {
   const answered = answeredCancel(memo, identifier);
   return answered !== undefined && monotonic - answered.askedAt < timing.absenceMs / 4;
 }

@@ -6,6 +6,7 @@
 import { givenIn, type ServerRecord, type Held } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { compose } from '../decision/compose.ts';
+import { RECHECK_MS } from '../decision/next.ts';
 import { decide } from '../decision/decide.ts';
 import { isInDoubt, recognize } from '../decision/identity.ts';
 import { failed, parked, retryLater, waited, withoutKey } from '../decision/outcome.ts';
@@ -20,9 +21,6 @@ import type { Visit } from '../visit.ts';
 import { adopted } from './adopt.ts';
 import { readServer } from './reads.ts';
 import { release } from './release.ts';
-
-/** When to check again if no change of the other object triggers a visit (ms). */
-const RECHECK_MS = 5_000;
 
 type TakeOver = Extract<Operation, { type: 'takeOver' }>;
 
