@@ -443,7 +443,8 @@ export const MUTANTS: Mutant[] = [
     name: 'cleans up after no object that goes while a conflict is looked at',
     file: 'src/controller/queue.ts',
     find: 'this.#line.leave(ready);\n    this.#ready.delete(key);',
-    replace: 'this.#line.leave(ready);\n    this.#ready.delete(key);\n    const taken = this.#processing.get(key);\n    if (taken !== undefined) taken.addedAt = undefined;',
+    replace:
+      'this.#line.leave(ready);\n    this.#ready.delete(key);\n    const taken = this.#processing.get(key);\n    if (taken !== undefined) taken.addedAt = undefined;',
     tests: ['--project', 'unit', 'test/unit/controller/gone.test.ts'],
   },
   {
