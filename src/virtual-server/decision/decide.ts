@@ -278,7 +278,7 @@ export function serverHasExpired(view: OwnView): Operation | undefined {
   const taker = takerOf(object);
   if (deleting && taker !== undefined) {
     const message =
-      `Server ${own.identifier ?? ''} was cancelled when its time was up, so it cannot be handed over to ` +
+      `${own.identifier === undefined ? 'The server' : `Server ${own.identifier}`} was cancelled when its time was up, so it cannot be handed over to ` +
       `${cut(taker, 64)}. The operator orders nothing in its place unasked`;
     return park('HandOverRefused', message);
   }

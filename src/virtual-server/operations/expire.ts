@@ -19,8 +19,10 @@ export async function expire(visit: Visit, before: View, { record }: { record: S
   // From now on the provider may give the addresses to another customer.
   const emptied = await visit.services.connections.empty(visit.object);
   const at = visit.view();
-  const { identifier = '', expiredAt } = record;
-  const message = `Server ${identifier} expired at ${expiredAt} and no longer exists. ${NO_OTHER}`;
+  const { identifier, expiredAt } = record;
+  // You may have said of an expired server that its order created nothing.
+  const server = identifier === undefined ? 'The server' : `Server ${identifier}`;
+  const message = `${server} expired at ${expiredAt} and no longer exists. ${NO_OTHER}`;
   const verdict = { reason: 'Expired', message } as const;
   const connection = connectionCondition(at.object, emptied);
   if (connection !== undefined) return retryLater(at, 'expire', { record, fields: {}, verdict, connection });
