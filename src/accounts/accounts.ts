@@ -9,6 +9,7 @@ import type { Logger } from '../base/logger.ts';
 import { capitalized, ended } from '../base/text.ts';
 import type { Timers } from '../base/timers.ts';
 import { KubeError } from '../kube/error.ts';
+import { isUnreadable, remedyOf } from '../kube/failing-reads.ts';
 import type { ReadSecret, SecretReader } from '../kube/kinds.ts';
 import { ProviderError } from '../provider/error.ts';
 import type { Account, ApiKey, Catalog, OrdersGo, OrdersTold, Provider, Session } from '../provider/types.ts';
@@ -125,7 +126,7 @@ export class Accounts {
     if (this.#timer !== undefined) this.#options.timers.clear(this.#timer);
   }
 
-  /** Returns a session for an object. Throws KubeError if the Secret cannot be read and no key is in memory. */
+  /** Returns a session for an object. Throws KubeError if the Secret could not be read just now and no key is in memory. */
   async get(namespace: string, name: string, use: Use): Promise<Found> {
     const entry = await this.#fresh({ namespace, name }, use);
     if (entry.account !== undefined && entry.problem === undefined) return found(entry.account, namespace, use);
@@ -223,8 +224,8 @@ export class Accounts {
       if (secret !== undefined) entry.version = secret.resourceVersion;
       parsed = parseApiKey(secret, namespace, name);
     } catch (error) {
-      if (!(error instanceof KubeError) || (error.code !== 'Forbidden' && entry.account === undefined)) throw error;
-      parsed = err(secretForbidden(namespace, name, error.message));
+      if (!isUnreadable(error) && !(error instanceof KubeError && entry.account !== undefined)) throw error;
+      parsed = err(secretUnreadable(namespace, name, error));
     }
     const now = timers.monotonic();
     entry.readAt = now;
@@ -326,10 +327,9 @@ export async function readCatalog(session: Session, maxAgeMs: number): Promise<R
 
 /* Reads the API key from a Secret, or reports what is wrong with it. */
 
-export function secretForbidden(namespace: string, name: string, why: string): Missing {
-  const message =
-    `The operator cannot read Secret ${namespace}/${name}: ${why}. Grant the operator this right, or name another Secret in ` +
-    'spec.apiKeySecretRef';
+export function secretUnreadable(namespace: string, name: string, error: KubeError): Missing {
+  const remedy = remedyOf(error, 'Grant the operator this right, or name another Secret in spec.apiKeySecretRef');
+  const message = `The operator cannot read Secret ${namespace}/${name}: ${ended(error.message)} ${remedy}`;
   return { reason: 'SecretForbidden', message };
 }
 

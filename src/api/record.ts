@@ -9,8 +9,10 @@ import { err, ok, type Result } from '../base/result.ts';
 
 /** Maximum length of a stored identifier, a host label at the provider. Longer ones are rejected, never cut. */
 export const MAX_IDENTIFIER = 253;
-/** How many orphans a record keeps. */
+/** A record with so many orphans gets no other late server. Each is a server that may cost money, so none is dropped. */
 export const MAX_ORPHANS = 16;
+/** How many orphans a record can have: a hand-over brings those of the giver along. */
+const MAX_ORPHANS_READ = 256;
 /** Maximum number of hardware addresses, and of IPv6 addresses, in a fingerprint. */
 export const MAX_FINGERPRINT = 8;
 const MAX_FINGERPRINT_TEXT = 64;
@@ -245,7 +247,11 @@ const shape = {
   })
     .optional()
     .describe('The deleted object that handed its server over to this one.'),
-  orphans: z.array(orphanSchema).max(MAX_ORPHANS).optional().describe('Servers for which you have to look yourself.'),
+  orphans: z
+    .array(orphanSchema)
+    .max(MAX_ORPHANS_READ)
+    .optional()
+    .describe('Servers for which you have to look yourself.'),
   failed: z.array(failedSchema).max(MAX_FAILED).optional().describe('Orders that failed and created no server.'),
   settled: z.array(attempt).max(MAX_SETTLED).optional().describe('Earlier attempts that you resolved.'),
 };
@@ -258,30 +264,58 @@ export const recordSchema = open(shape);
 /** The fields of a record as they are stored, side by side. */
 export type StoredRecord = z.infer<typeof recordSchema>;
 type Field = keyof StoredRecord;
-const OF_CLAIM = ['attempt', 'attemptedAt', 'ordered', 'sent', 'hintedTask', 'open'] as const;
-const OF_TASK = ['task', 'createFailure'] as const;
+/**
+ * What each field is about. A field of the `server` says what the server is, and what was done to it: whatever object takes the
+ * server over has it too. A field of the `holding` is about the server as this object has come to hold it.
+ */
+const ABOUT = {
+  format: 'object',
+  owner: 'object',
+  mode: 'object',
+  account: 'object',
+  attempt: 'claim',
+  attemptedAt: 'claim',
+  ordered: 'claim',
+  sent: 'claim',
+  task: 'task',
+  hintedTask: 'claim',
+  createFailure: 'task',
+  identifier: 'server',
+  fingerprint: 'server',
+  doubt: 'holding',
+  open: 'claim',
+  price: 'server',
+  reboot: 'server',
+  forceOff: 'server',
+  change: 'server',
+  tries: 'server',
+  goneRefuted: 'holding',
+  missingAt: 'holding',
+  readyAt: 'server',
+  // No other server is ordered, even if this one is forgotten.
+  expiredAt: 'object',
+  takenFrom: 'holding',
+  orphans: 'object',
+  failed: 'object',
+  settled: 'object',
+} as const satisfies Record<Field, 'object' | 'claim' | 'task' | 'server' | 'holding'>;
+type Subject = (typeof ABOUT)[Field];
+type FieldAbout<S extends Subject> = { [F in Field]: (typeof ABOUT)[F] extends S ? F : never }[Field];
+
+function fieldsAbout<S extends Subject>(...subjects: readonly S[]): readonly FieldAbout<S>[] {
+  return KEYS.filter((field): field is FieldAbout<S> => subjects.some((subject) => subject === ABOUT[field]));
+}
+
 /** The fields about an order, which go when it is resolved. */
-export const OF_ORDER = [...OF_CLAIM, ...OF_TASK] as const;
-/** The fields about one server. `expiredAt` is not among them: no other server is ordered, even if this one is forgotten. */
-export const OF_SERVER = [
-  'identifier',
-  'fingerprint',
-  'doubt',
-  'price',
-  'reboot',
-  'forceOff',
-  'change',
-  'tries',
-  'goneRefuted',
-  'missingAt',
-  'readyAt',
-  'takenFrom',
-] as const;
+export const OF_ORDER = fieldsAbout('claim', 'task');
+/** The fields that go when the object no longer has its server. */
+export const OF_SERVER = fieldsAbout('server', 'holding');
+const GIVEN = fieldsAbout('server');
 /** What is known about a server that has only a name. */
 type OfName = 'identifier' | 'doubt' | 'goneRefuted';
-type OfClaim = (typeof OF_CLAIM)[number];
-type OfOrder = (typeof OF_ORDER)[number];
-type OfServer = (typeof OF_SERVER)[number];
+type OfClaim = FieldAbout<'claim'>;
+type OfOrder = FieldAbout<'claim' | 'task'>;
+type OfServer = FieldAbout<'server' | 'holding'>;
 
 /** The fields of a phase, of which it always has `Always`. It has no other field besides those of every record. */
 type Phase<Own extends Field, Always extends Own> = Omit<StoredRecord, OfOrder | OfServer> &
@@ -325,6 +359,12 @@ export const isNamed = (record: ServerRecord): record is Named =>
 export function inPhase(stored: StoredRecord): ServerRecord {
   return stored as ServerRecord;
 }
+/** What the record says of its server, for the object that takes the server over. */
+export function givenIn(record: Held): Pick<Held, FieldAbout<'server'>> {
+  const entries = GIVEN.map((field) => [field, record[field]] as const).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Pick<Held, FieldAbout<'server'>>;
+}
+
 export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export type DoneOnce = z.infer<typeof onceSchema>;
 export type RecordedPrice = z.infer<typeof priceSchema>;
@@ -343,7 +383,7 @@ export const storedRecordSchema = z
 
 /** A record that only a newer version of the operator understands. */
 interface NewerRecord {
-  /** The part that this version does not know, such as `format 2`. */
+  /** The part that this version does not know, such as `format 3`. */
   unknown: string;
   /** The fields of the record that this version can read. */
   held: Partial<StoredRecord>;

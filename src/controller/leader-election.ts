@@ -1,7 +1,7 @@
 /**
  * Leader election over a Lease, with client-go's semantics: a holder may be replaced once this process has seen no
- * renewal for the lease duration. No clock is compared with another machine's. A holder that cannot renew gives up
- * before another process may take over.
+ * renewal for the lease duration, on its monotonic clock: no clock is compared with another machine's, and setting the time
+ * takes no lease. A holder that cannot renew gives up before another process may take over.
  */
 import { KubeError } from '../kube/error.ts';
 import type { Client } from '../kube/client.ts';
@@ -37,8 +37,8 @@ interface Moment {
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
   #lease: Lease | undefined;
-  /** When this process first saw the lease in `#lease`. */
-  #observedAt: Moment | undefined;
+  /** When this process first saw the lease in `#lease`, on the monotonic clock (ms). */
+  #observedAt = -Infinity;
   /** When the request of the last successful renewal was started. */
   #renewedAt: Moment | undefined;
   /** When the API server last answered a lease request. */
@@ -150,12 +150,12 @@ export class LeaderElection {
 
   #observe(lease: Lease): void {
     this.#lease = lease;
-    this.#observedAt = this.#moment();
+    this.#observedAt = this.#options.timers.monotonic();
   }
 
   #isExpired({ spec }: Lease): boolean {
     const duration = Math.max((spec?.leaseDurationSeconds ?? 0) * 1000, this.#options.leaseDurationMs);
-    return this.#age(this.#observedAt) >= duration;
+    return this.#options.timers.monotonic() - this.#observedAt >= duration;
   }
 
   #mine(current: Lease['spec']): NonNullable<Lease['spec']> {

@@ -127,15 +127,16 @@ export class WorkQueue {
     this.#failures.delete(key);
   }
 
-  /** Forgets everything about a key whose object no longer exists. A worker that has the key still calls `done`. */
+  /**
+   * Forgets delay and backoff of a key whose object no longer exists, and its place in the queue. A worker that has the key still
+   * calls `done`; if the key was added meanwhile, it becomes ready again then: the end of the object may be what is new.
+   */
   drop(key: string): void {
     this.#failures.delete(key);
     this.#deadlines.delete(key);
     const ready = this.#ready.get(key);
     if (ready !== undefined) this.#line.leave(ready);
     this.#ready.delete(key);
-    const taken = this.#processing.get(key);
-    if (taken !== undefined) taken.addedAt = undefined;
   }
 
   /** Resolves with the next key, or `undefined` once the queue is shut down. The caller must call `done(key)`. */

@@ -3,8 +3,10 @@ import { ALLOW_DELETION_ANNOTATION, SERVER_DEFINITION, SET_DEFINITION } from '..
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { createClient, type Client } from '../kube/client.ts';
 import { KubeError } from '../kube/error.ts';
+import { FailingReads } from '../kube/failing-reads.ts';
 import type { KubeHttp } from '../kube/http.ts';
 import { sharedRead } from '../base/shared-read.ts';
+import { realTimers, type Timers } from '../base/timers.ts';
 import {
   CONFIG_MAPS,
   DEFINITIONS,
@@ -37,32 +39,35 @@ export interface Kube extends SecretReader, Pick<Client<VirtualServer>, 'patchMe
   serverTime(): number | undefined;
 }
 
-export function createKube(http: KubeHttp): Kube {
+/** `timers`: tell since when a read fails. */
+export function createKube(http: KubeHttp, timers: Pick<Timers, 'now' | 'monotonic'> = realTimers): Kube {
+  const reads = new FailingReads(timers);
   const client = createClient(http, VIRTUAL_SERVERS);
   const secrets = createClient(http, SECRETS);
   const configMaps = createClient(http, CONFIG_MAPS);
   return {
     ...client,
     getVirtualServer: (namespace, name) => client.get(namespace, name),
-    getDefinition: definitionReader(http, SERVER_DEFINITION),
-    getSetDefinition: definitionReader(http, SET_DEFINITION),
+    getDefinition: definitionReader(http, reads, SERVER_DEFINITION),
+    getSetDefinition: definitionReader(http, reads, SET_DEFINITION),
     async getSecret(namespace, name) {
-      const secret = await secrets.get(namespace, name);
+      const secret = await reads.read(`Secret ${namespace}/${name}`, () => secrets.get(namespace, name));
       if (secret === undefined) return undefined;
       const { metadata, type, data } = secret;
       return { type, uid: metadata.uid, data, resourceVersion: metadata.resourceVersion };
     },
-    getConfigMap: (namespace, name) => configMaps.get(namespace, name),
+    getConfigMap: (namespace, name) =>
+      reads.read(`ConfigMap ${namespace}/${name}`, () => configMaps.get(namespace, name)),
     events: createClient(http, EVENTS),
     serverTime: () => http.serverTime(),
   };
 }
 
 /** Each deletion needs a read that begins after it has read its object; many deletions can share one. */
-function definitionReader(http: KubeHttp, name: string): () => Promise<DefinitionState> {
+function definitionReader(http: KubeHttp, reads: FailingReads, name: string): () => Promise<DefinitionState> {
   const definitions = createClient(http, DEFINITIONS);
   return sharedRead(async () => {
-    const definition = await definitions.get('', name);
+    const definition = await reads.read(name, () => definitions.get('', name));
     if (definition === undefined) return 'missing';
     const { metadata } = definition;
     if (metadata.name !== name) throw new KubeError('BadResponse', `the answer is not ${name}`);

@@ -23,6 +23,7 @@ import type { TaskTimes } from './shared/task-times.ts';
 import type { Kube } from './kube.ts';
 import type { SshProbe } from './ssh-check.ts';
 import { ok, type Result } from '../base/result.ts';
+import type { Timers } from '../base/timers.ts';
 import { tellRefused, type BeginWriting, type Step, type Writer, type WriterServices } from './writer.ts';
 
 /** What visits work with. */
@@ -55,6 +56,8 @@ export class Visit {
   /** The attempt that this visit has claimed. */
   #claimed: string | undefined;
   #steppedAt: number;
+  /** The wall clock minus the monotonic clock when the visit began (ms). */
+  readonly #clocksDiffer: number;
   readonly #reservations = new Set<Reservation>();
   readonly #beginOrder: BeginOrder;
   #endOrder: (() => void) | undefined;
@@ -64,6 +67,7 @@ export class Visit {
     this.#writer = services.beginWriting(first, services);
     this.#beginOrder = beginOrder;
     this.#steppedAt = services.timers.monotonic();
+    this.#clocksDiffer = clocksDiffer(services.timers);
   }
 
   /** The newest version that this visit has read or written. */
@@ -173,10 +177,14 @@ export class Visit {
     return inputsOf(this.object) !== inputs;
   }
 
-  /** Asked right before a request: a process that was suspended since `readAt` must not act on outdated facts. */
+  /**
+   * Asked right before a request: a process that was suspended since `readAt` must not act on outdated facts. A machine that is
+   * suspended may stop the monotonic clock, but not the wall clock.
+   */
   mayActOn(readAt: number): boolean {
     const { leads, timers } = this.services;
-    return leads() && isRecent(readAt, timers.monotonic());
+    const suspendedMs = Math.max(0, clocksDiffer(timers) - this.#clocksDiffer);
+    return leads() && isRecent(readAt, timers.monotonic() + suspendedMs);
   }
 
   /** From now until the visit ends, or keeps it. */
@@ -244,6 +252,8 @@ export class Visit {
     else log.debug(fields, 'step done');
   }
 }
+
+const clocksDiffer = (timers: Timers): number => timers.now() - timers.monotonic();
 
 /** Steps that repeat for the whole life of an object. */
 const REPEATED = new Set(['wait', 'follow', 'look']);

@@ -5,8 +5,10 @@
 import { currentReason } from '../../src/api/conditions.ts';
 import {
   CANCEL_NOW_ANNOTATION,
+  FORCE_OFF_ANNOTATION,
   HAND_OVER_ANNOTATION,
   HAND_OVER_MARK_ANNOTATION,
+  REBOOT_ANNOTATION,
   TAKE_OVER_ANNOTATION,
 } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -169,7 +171,12 @@ export class HandOverPeople {
     const other = random.chance(0.5) ? OTHER_MARK : undefined;
     const mark = random.chance(0.15) ? other : given;
     const identifier = random.chance(0.05) ? identifierOf(object) : undefined;
+    // A manifest in Git keeps what it once asked for.
+    const asked = random.chance(0.7) ? [REBOOT_ANNOTATION, FORCE_OFF_ANNOTATION] : [];
     return {
+      ...Object.fromEntries(
+        Object.entries(object.metadata.annotations ?? {}).filter(([annotation]) => asked.includes(annotation)),
+      ),
       ...(mark !== undefined && { [TAKE_OVER_ANNOTATION]: mark }),
       ...(identifier !== undefined && { [CANCEL_NOW_ANNOTATION]: identifier }),
     };

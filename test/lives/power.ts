@@ -180,7 +180,7 @@ export class PowerPeople {
     else this.#judgePause(server, entry, [...uids].map((uid) => this.#inputsOf(uid)).join(' '));
   }
 
-  /** Each value of the annotation is worth one call. */
+  /** Each value of the annotation is worth one call, also after another object has taken the server over. */
   #judgeOnce(serial: number, identifier: string, call: 'reboot' | 'power-off'): void {
     const { api, simulation } = this.#parts;
     const annotation = call === 'reboot' ? REBOOT_ANNOTATION : FORCE_OFF_ANNOTATION;
@@ -190,7 +190,7 @@ export class PowerPeople {
       const { uid, annotations } = object.metadata;
       if (this.#forgetful.has(uid)) return;
       const value = annotations?.[annotation];
-      if (value !== undefined) asked.add(`${uid} ${value}`);
+      if (value !== undefined) asked.add(value);
     }
     const { length } = simulation.ledger.power({ serial, call });
     if (length > asked.size)

@@ -261,7 +261,7 @@ export class SimProcess {
       ...setting.flags,
       ...(elector && { leads: () => elector.held(), leaseDurationMs: setting.leaseMs }),
       ...(observer && { observer, leaseDurationMs: setting.leaseMs }),
-      kube: announcing(reading(createKube(http), looks), (uid, attempt) => {
+      kube: announcing(reading(createKube(http, timers), looks), (uid, attempt) => {
         // The next request of the same order needs no other place.
         const sent = { uid, attempt, isNamed: true };
         if (orders.announce(sent) === 'again') return;

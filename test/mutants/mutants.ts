@@ -21,6 +21,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/change-event.test.ts'],
   },
   {
+    name: 'trusts the list while a restart is asked for at a later time',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'isScheduled || course.finding !== undefined ?',
+    replace: 'course.finding !== undefined ?',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-listed.test.ts'],
+  },
+  {
     name: 'plans a change in place that the provider is known not to make',
     file: 'src/plugin/plan/plan-servers.ts',
     find: 'if (cannotChange(after, scene))',
@@ -179,9 +186,58 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'leaves a server off that it has shut down and is not sure enough about',
     file: 'src/virtual-server/operations/change.ts',
-    find: "if (!known.ok && step.do !== 'start') {",
+    find: "if (!known.ok && (step.do !== 'start' || known.error.isOther)) {",
     replace: 'if (!known.ok) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
+  },
+  {
+    name: 'starts another server than the one that was shut down for a change',
+    file: 'src/virtual-server/operations/change.ts',
+    find: "if (!known.ok && (step.do !== 'start' || known.error.isOther)) {",
+    replace: "if (!known.ok && step.do !== 'start') {",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
+  },
+  {
+    name: 'says of a server that stays that it is cancelled as soon as it is shown',
+    file: 'src/virtual-server/decision/absence.ts',
+    find: "goes && object.spec.deletionPolicy !== 'Retain'",
+    replace: "object.spec.deletionPolicy !== 'Retain'",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/absence.test.ts'],
+  },
+  {
+    name: 'acts on what was read before the machine was suspended',
+    file: 'src/virtual-server/visit.ts',
+    find: 'timers.monotonic() + suspendedMs',
+    replace: 'timers.monotonic() + 0 * suspendedMs',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
+  },
+  {
+    name: 'reads the server of an object with an old failed order at each resync',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'const isSought = failed.some((order) => isLookedFor(order, now));',
+    replace: 'const isSought = failed.some((order) => isLookedFor(order, now) || order);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-listed.test.ts'],
+  },
+  {
+    name: 'uses the list although the server of a failed order is looked for',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'if (deleting || isSought || ',
+    replace: 'if (deleting || ',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-listed.test.ts'],
+  },
+  {
+    name: 'reads no record with the orphans of two objects',
+    file: 'src/api/record.ts',
+    find: 'const MAX_ORPHANS_READ = 256;',
+    replace: 'const MAX_ORPHANS_READ = 16;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'remembers forever that a server was to be taken over',
+    file: 'src/virtual-server/shared/hand-overs.ts',
+    find: '    this.#takers.put(uid, []);\n    this.#tried.delete(uid);',
+    replace: '    this.#takers.put(uid, []);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },
   {
     name: 'repeats a step of a change at once that has failed',
@@ -249,8 +305,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'switches a server although another process leads',
     file: 'src/virtual-server/visit.ts',
-    find: 'return leads() && isRecent(readAt, timers.monotonic());',
-    replace: 'return leads !== undefined && isRecent(readAt, timers.monotonic());',
+    find: 'return leads() && isRecent(readAt, timers.monotonic() + suspendedMs);',
+    replace: 'return leads !== undefined && isRecent(readAt, timers.monotonic() + suspendedMs);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
   },
   {
@@ -503,6 +559,14 @@ export const MUTANTS: Mutant[] = [
     find: 'shown?.trim() === name &&',
     replace: 'shown?.trim().endsWith(name.slice(-12)) === true &&',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'cleans up after no object that goes while a conflict is looked at',
+    file: 'src/controller/queue.ts',
+    find: 'this.#line.leave(ready);\n    this.#ready.delete(key);',
+    replace:
+      'this.#line.leave(ready);\n    this.#ready.delete(key);\n    const taken = this.#processing.get(key);\n    if (taken !== undefined) taken.addedAt = undefined;',
+    tests: ['--project', 'unit', 'test/unit/controller/gone.test.ts'],
   },
   {
     name: 'takes one of several listed servers with the name of the object',
@@ -789,8 +853,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'tries an adoption over and over in place of a server that you call gone',
     file: 'src/virtual-server/decision/decide.ts',
-    find: 'own.task !== undefined && (saysNotCreated(object, own) || saysGone(object, own));',
-    replace: 'own.task !== undefined && saysNotCreated(object, own) && !saysGone(object, own);',
+    find: '  saysNotCreated(object, own) || saysGone(object, own);',
+    replace: '  saysNotCreated(object, own) && !saysGone(object, own);',
     tests: ['test/unit/virtual-server/decision/checks/ordering.test.ts'],
   },
   {
@@ -1740,6 +1804,14 @@ export const MUTANTS: Mutant[] = [
     replace: 'return this.#leads;',
   },
   {
+    name: 'takes the lease of a holder that renews it when the time is set forward',
+    file: 'src/controller/leader-election.ts',
+    find: 'return this.#options.timers.monotonic() - this.#observedAt >= duration;',
+    replace:
+      'return Math.max(this.#options.timers.monotonic(), this.#options.timers.now() - Date.UTC(2026, 0, 1)) - this.#observedAt >= duration;',
+    tests: ['--project', 'unit', 'test/unit/controller/leader-election.test.ts'],
+  },
+  {
     name: 'skips the live read before a DELETE',
     file: 'src/virtual-server/operations/cancel.ts',
     find: '  if (!(await visit.readLive())) return undefined;\n  const definition',
@@ -2129,6 +2201,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/integration/orders/spec-edits.test.ts'],
   },
   {
+    name: 'leaves a server off after a start that the last process shut down for a change',
+    file: 'src/virtual-server/shared/pace.ts',
+    find: 'record.missingAt ?? record.change ?? ',
+    replace: 'record.missingAt ?? ',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-time.test.ts'],
+  },
+  {
+    name: 'delays a restart that was asked for while no operator ran until the resync',
+    file: 'src/virtual-server/shared/pace.ts',
+    find: '!isAsAsked || isAsked || saysGone',
+    replace: '!isAsAsked || saysGone',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/pace-spread.test.ts'],
+  },
+  {
+    name: 'takes a running server for settled after a start that should be off',
+    file: 'src/virtual-server/shared/pace.ts',
+    find: 'staysOff(object) ? isOffOnPurpose(object) : hasRunningServer(object)',
+    replace: 'isOffOnPurpose(object) || hasRunningServer(object)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/pace-spread.test.ts'],
+  },
+  {
     name: 'ignores deletionProtection when a server expires',
     file: 'src/virtual-server/decision/view.ts',
     find: "if (spec.deletionProtection) return 'spec.deletionProtection is true';",
@@ -2398,6 +2491,34 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/accounts/accounts.test.ts'],
   },
   {
+    name: 'says nothing of a Secret that the API server keeps failing to show',
+    file: 'src/kube/failing-reads.ts',
+    find: 'if (now.monotonic - since.monotonic < PATIENCE_MS) return error;',
+    replace: 'if (since.monotonic >= 0) return error;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit-without-key.test.ts'],
+  },
+  {
+    name: 'reports a read that has failed once',
+    file: 'src/kube/failing-reads.ts',
+    find: 'since.monotonic < PATIENCE_MS) return error;',
+    replace: 'since.monotonic < 0 * PATIENCE_MS) return error;',
+    tests: ['--project', 'unit', 'test/unit/kube/failing-reads.test.ts'],
+  },
+  {
+    name: 'forgets no failure of a read that has succeeded since',
+    file: 'src/kube/failing-reads.ts',
+    find: 'if (this.#since.get(name) !== undefined) this.#since.set(name, undefined);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/kube/failing-reads.test.ts'],
+  },
+  {
+    name: 'says nothing of a definition that the API server keeps failing to show',
+    file: 'src/virtual-server/operations/cancel.ts',
+    find: 'if (!isUnreadable(error)) throw error;',
+    replace: 'if (!isUnreadable(error) || error.code !== "Forbidden") throw error;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
+  },
+  {
     name: 'does not wake objects when their refused key works again',
     file: 'src/accounts/accounts.ts',
     find: 'account.recoveries() === recoveries) return;',
@@ -2583,8 +2704,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'hands a server over without its price',
     file: 'src/virtual-server/operations/hand-over.ts',
-    find: 'const record = { ...next.record, ...more, price: priced };',
-    replace: 'const record = { ...next.record, ...more, price: priced && next.record.price };',
+    find: '...givenIn(given), price, orphans',
+    replace: '...givenIn(given), price: price && next.record.price, orphans',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
@@ -4838,9 +4959,37 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'starts ttl again after a hand-over',
-    file: 'src/virtual-server/operations/hand-over.ts',
-    find: '...(readyAt !== undefined && { readyAt }),',
-    replace: "...(readyAt === '' && { readyAt }),",
+    file: 'src/api/record.ts',
+    find: "readyAt: 'server',",
+    replace: "readyAt: 'holding',",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'forgets a restart at a hand-over',
+    file: 'src/api/record.ts',
+    find: "reboot: 'server',",
+    replace: "reboot: 'holding',",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'forgets at a hand-over that a server was switched off by force',
+    file: 'src/api/record.ts',
+    find: "forceOff: 'server',",
+    replace: "forceOff: 'holding',",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'forgets a refused change at a hand-over',
+    file: 'src/api/record.ts',
+    find: "change: 'server',",
+    replace: "change: 'holding',",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'restarts a server for a time before its object was created',
+    file: 'src/virtual-server/decision/once.ts',
+    find: 'return Math.max(made, ',
+    replace: 'return Math.max(-Infinity, ',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
@@ -5028,7 +5177,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'changes a server that may be another one',
     file: 'src/virtual-server/operations/change.ts',
-    find: "if (!known.ok && step.do !== 'start') {",
+    find: "if (!known.ok && (step.do !== 'start' || known.error.isOther)) {",
     replace: "if (!known.ok && step.do !== 'start' && before.now < 0) {",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
   },

@@ -45,7 +45,7 @@ export function adoptCommand(identifier?: string): Command {
 }
 
 /** The change of spec that allows the deletion and keeps the server. The API server accepts no expiry with it. */
-export function retainedSpec({ spec: { deletionProtection, ttl, expiresAt } }: Pick<VirtualServer, 'spec'>): object {
+function retainedSpec({ spec: { deletionProtection, ttl, expiresAt } }: Pick<VirtualServer, 'spec'>): object {
   return {
     deletionPolicy: 'Retain',
     ...(deletionProtection && { deletionProtection: false }),

@@ -133,7 +133,7 @@ export interface Course {
 }
 
 /** For how long a server that was asked to shut down may take (ms). After that it needs you. */
-export const SHUTDOWN_MS = 10 * 60_000;
+const SHUTDOWN_MS = 10 * 60_000;
 /** For so long after the operator has changed its mind, a server that was asked to shut down may still do so (ms). */
 const LATE_SHUTDOWN_MS = 15 * 60_000;
 /** How soon reads show a change that was accepted, or it is sent again (ms). */

@@ -123,7 +123,7 @@ const BASE_MS = 10_000;
 const MAX_MS = 60 * 60_000;
 
 /** How long after the n-th failed order (n >= 1) the next one follows (ms): doubles from ten seconds to an hour. */
-export function pauseAfterFailed(count: number): number {
+function pauseAfterFailed(count: number): number {
   return Math.min(MAX_MS, BASE_MS * 2 ** Math.min(count - 1, 20));
 }
 

@@ -43,7 +43,7 @@ import { dueCall } from './power.ts';
 import { openIn, openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { endOf, isGone } from './memo.ts';
-import { ON_CHANGE } from './next.ts';
+import { ON_CHANGE, RECHECK_MS } from './next.ts';
 
 export type Check<V extends View = View> = (view: V) => Operation | undefined;
 
@@ -235,13 +235,11 @@ export function serverIsTakenOver(view: View): Operation | undefined {
   return giverIsStillThere(view) ?? { type: 'handOver', record: own, taker: takenBy };
 }
 
-const GIVER_RECHECK_MS = 5_000;
-
 /** Only this object keeps its giver from the server: without this one, the giver holds the server again, and may cancel it. */
 function giverIsStillThere({ handOver: { giver } }: View): Operation | undefined {
   if (giver === undefined) return undefined;
   const message = `This object has taken over the server of ${giver}, and the server stays. The object goes as soon as ${giver} is gone`;
-  return park('HandOverPending', message, { afterMs: GIVER_RECHECK_MS });
+  return park('HandOverPending', message, { afterMs: RECHECK_MS });
 }
 
 export function objectIsPaused({ object }: View): Operation | undefined {
@@ -380,7 +378,7 @@ function isReplaceable({ own, adoption }: View): boolean {
 
 /** You have said what came of the order whose task is known. The provider is asked about it before that counts. */
 const isAnswered = (object: VirtualServer, own: ServerRecord): boolean =>
-  own.task !== undefined && (saysNotCreated(object, own) || saysGone(object, own));
+  saysNotCreated(object, own) || saysGone(object, own);
 
 export function adoptionIsAsked(view: View): Operation | undefined {
   const { own, adoption, object } = view;
@@ -408,7 +406,7 @@ export function createIsInFlight(view: OwnView): Operation | undefined {
 }
 
 /** True while the order of the record's attempt may still be on its way, from this process or another one. */
-export function mayBeInFlight(view: OwnView): boolean {
+function mayBeInFlight(view: OwnView): boolean {
   const { own } = view;
   if (isNamed(own)) return own.task === undefined && mayArrive(own, view);
   if (!isClaimed(own)) return false;

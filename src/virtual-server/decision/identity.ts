@@ -71,7 +71,7 @@ export const ipv6In = (values: readonly string[]): string[] =>
   );
 
 /** All values that a record can hold, whether they identify anything or not. */
-export const shownIn = (values: readonly string[]): string[] =>
+const shownIn = (values: readonly string[]): string[] =>
   distinct(values.map((value) => value.trim().toLowerCase().replaceAll('-', ':'))).filter(
     (value) => value !== '' && value.length <= BOUNDS.address && value.isWellFormed(),
   );
@@ -147,7 +147,7 @@ export function isOtherFingerprint(a: Fingerprint | undefined, b: Fingerprint | 
 /**
  * The record with the account under which its task has named its server: that account then only has to show the server.
  */
-export function asVouched(record: Held, account: string, { evidence: { vouched } }: Memo): Held {
+function asVouched(record: Held, account: string, { evidence: { vouched } }: Memo): Held {
   const isVouched = vouched?.identifier === record.identifier && vouched.account === account;
   return isVouched && record.fingerprint === undefined ? { ...record, account } : record;
 }

@@ -350,7 +350,7 @@ export function withFailedOrder(record: ServerRecord, retryAt?: string): ServerR
 }
 
 /** The record without these failed orders. */
-export function withoutFailed<R extends ServerRecord>(record: R, orders: readonly FailedOrder[]): R {
+function withoutFailed<R extends ServerRecord>(record: R, orders: readonly FailedOrder[]): R {
   const left = record.failed?.filter((order) => !orders.includes(order)) ?? [];
   return left.length === 0 ? (without<ServerRecord, 'failed'>(record, 'failed') as R) : { ...record, failed: left };
 }
@@ -401,7 +401,7 @@ export function sourceOf({ metadata }: VirtualServer, record: ServerRecord | und
 }
 
 /** The record without anything about its server. */
-export function withoutServer(record: ServerRecord): ServerRecord {
+function withoutServer(record: ServerRecord): ServerRecord {
   const fields: StoredRecord = record;
   return inPhase(without(fields, ...OF_SERVER));
 }

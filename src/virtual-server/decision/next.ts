@@ -22,6 +22,9 @@ export interface GrowingPause {
   atLeastMs?: number | undefined;
 }
 
+/** When to look at another object again if no change of it triggers a visit (ms). */
+export const RECHECK_MS = 5_000;
+
 export const NOW: Next = { now: true };
 export const ON_CHANGE: Pause = { afterMs: Infinity };
 

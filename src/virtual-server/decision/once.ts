@@ -52,9 +52,10 @@ export function askedAt(object: VirtualServer, record: ServerRecord, once: Once)
   return at > madeAt(object, record) ? at : undefined;
 }
 
-/** An earlier time is about an earlier server, or about the object that this one is a copy of. */
-function madeAt({ metadata }: VirtualServer, { readyAt, attemptedAt }: ServerRecord): number {
-  return timeOf(readyAt ?? attemptedAt ?? metadata.creationTimestamp) ?? Infinity;
+/** An earlier time is about an earlier server, or about the object that had the server or the annotation before this one. */
+function madeAt({ metadata: { creationTimestamp } }: VirtualServer, { readyAt, attemptedAt }: ServerRecord): number {
+  const made = timeOf(creationTimestamp) ?? Infinity;
+  return Math.max(made, timeOf(readyAt ?? attemptedAt ?? creationTimestamp) ?? Infinity);
 }
 
 /** The record with what came of the action. Without an answer: its call is about to be sent. */

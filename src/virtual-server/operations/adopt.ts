@@ -5,6 +5,7 @@ import { saysCancelled } from '../../base/cancelled.ts';
 import { unknownIn, type ServerRecord, type Held } from '../../api/record.ts';
 import { fingerprintOf } from '../decision/identity.ts';
 import { withEvidence, withoutFailures } from '../decision/memo.ts';
+import { RECHECK_MS } from '../decision/next.ts';
 import { recognized } from '../decision/absence.ts';
 import { failed, goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
 import { withPrice } from '../decision/price.ts';
@@ -56,10 +57,8 @@ export function reserveServer(visit: Visit, account: string, identifier: string)
   visit.reserves(services.holders.reserve(uid, holding, without));
 }
 
-const ORDERING_RECHECK_MS = 5_000;
-
 /** Another object may have ordered this server without knowing it yet. */
-export function othersOrder(
+function othersOrder(
   { object, others, now, timing }: View,
   record: ServerRecord | undefined,
   identifier: string,
@@ -71,7 +70,7 @@ export function othersOrder(
   // Two overdue orders would wait for each other: the reason TaskOverdue lets the other one go first (see isStuck).
   const isLate = record?.task !== undefined && isOverdue(record, now);
   const reason = isLate ? 'TaskOverdue' : 'Pending';
-  const afterMs = Math.min(timing.pollMs, ORDERING_RECHECK_MS);
+  const afterMs = Math.min(timing.pollMs, RECHECK_MS);
   return { verdict: { reason, message }, when: { afterMs } };
 }
 

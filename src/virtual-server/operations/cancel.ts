@@ -9,8 +9,8 @@ import { SERVER_DEFINITION, SET_DEFINITION, SET_KIND } from '../../api/names.ts'
 import { isNamed, type Held } from '../../api/record.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { saysCancelled } from '../../base/cancelled.ts';
-import { cut } from '../../base/text.ts';
-import { KubeError } from '../../kube/error.ts';
+import { cut, ended } from '../../base/text.ts';
+import { isUnreadable } from '../../kube/failing-reads.ts';
 import type { DefinitionState } from '../kube.ts';
 import { ResponseError, answerOf, isProviderError, mayHaveActed, type ProviderError } from '../../provider/error.ts';
 import type { Server } from '../../provider/types.ts';
@@ -26,6 +26,7 @@ import {
   type End,
   type Memo,
 } from '../decision/memo.ts';
+import { RECHECK_MS } from '../decision/next.ts';
 import { absent, notRecognized } from '../decision/absence.ts';
 import { isUnguessable } from '../decision/named.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, waited, withoutKey } from '../decision/outcome.ts';
@@ -38,9 +39,6 @@ import { readAgain, readServer } from './reads.ts';
 import { unlessCancelled } from './shown-cancelled.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { wasRead } from '../decision/server-status.ts';
-
-/** How soon a cancellation is tried again that may have met a hand-over (ms). */
-const HANDED_OVER_MS = 5_000;
 
 type Cancel = Extract<Operation, { type: 'cancel' }>;
 /** What a read finds. */
@@ -73,7 +71,7 @@ async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<O
   // From here to the end of the visit, no other object takes the server over.
   const reservation = handOvers.begin(uid, visit);
   if (reservation === undefined || handOvers.wasTriedWithin(before.timing.takeoverMs, uid, liveAt))
-    return waited(before, { afterMs: HANDED_OVER_MS });
+    return waited(before, { afterMs: RECHECK_MS });
   visit.reserves(reservation);
   if (!(await visit.readLive())) return undefined;
   const definition = await readDefinitions(visit);
@@ -97,8 +95,11 @@ async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<O
 /** A definition that is being deleted by mistake, or may be, with all its objects. */
 interface EndangeredDefinition {
   of: 'servers' | 'sets';
-  definition: 'deleting' | 'missing' | 'forbidden';
+  definition: 'deleting' | 'missing' | Unread;
 }
+
+/** The right is missing, or the read keeps failing. */
+type Unread = 'forbidden' | { why: string };
 
 /**
  * The definitions are read after the object: the API server marks a definition for deletion before it deletes any object. A
@@ -115,12 +116,12 @@ async function readDefinitions({ object, services: { kube } }: Visit): Promise<E
   return sets === 'kept' || sets === 'deletionAllowed' ? undefined : { of: 'sets', definition: sets };
 }
 
-async function stateOf(read: Promise<DefinitionState>): Promise<DefinitionState | 'forbidden'> {
+async function stateOf(read: Promise<DefinitionState>): Promise<DefinitionState | Unread> {
   try {
     return await read;
   } catch (error) {
-    if (error instanceof KubeError && error.code === 'Forbidden') return 'forbidden';
-    throw error;
+    if (!isUnreadable(error)) throw error;
+    return error.code === 'Forbidden' ? 'forbidden' : { why: error.message };
   }
 }
 
@@ -235,13 +236,17 @@ export function heldBack(at: View, record: Held, { of, definition }: EndangeredD
     const message = `Server ${record.identifier} is not cancelled, because ${why}`;
     return endVisit(at, { record, verdict: { reason, message, subject } }, plan, memo);
   };
+  const doubt = `it cannot rule out that ${objects} are being deleted by mistake`;
   if (definition === 'forbidden')
     return held(
       'CRDForbidden',
-      `the operator may not read the CustomResourceDefinition ${name}: it cannot rule out that ${objects} are being ` +
-        'deleted by mistake. Ask an administrator to apply the ClusterRole vps-operator-definition and its binding. The ' +
-        'operator then continues',
+      `the operator may not read the CustomResourceDefinition ${name}: ${doubt}. Ask an administrator to apply the ` +
+        'ClusterRole vps-operator-definition and its binding. The operator then continues',
     );
+  if (typeof definition === 'object') {
+    const said = `the operator cannot read the CustomResourceDefinition ${name}, and ${doubt}: ${ended(definition.why)}`;
+    return held('CRDForbidden', `${said} The operator retries automatically`);
+  }
   // No set has a finalizer, so their definition may be gone at once, and with it the annotation that allows its deletion.
   const isGone = of === 'sets' && definition === 'missing';
   const members = of === 'sets' ? ': the garbage collector deletes the members of all sets' : '';
@@ -295,7 +300,7 @@ export function heard({ memo, monotonic }: View, identifier: string, said: strin
 }
 
 /** True while the last DELETE is too recent for another one. */
-export function isAskedLately({ memo, monotonic, timing }: View, identifier: string | undefined): boolean {
+function isAskedLately({ memo, monotonic, timing }: View, identifier: string | undefined): boolean {
   const answered = answeredCancel(memo, identifier);
   return answered !== undefined && monotonic - answered.askedAt < timing.absenceMs / 4;
 }

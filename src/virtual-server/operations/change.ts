@@ -76,9 +76,9 @@ export async function change(
     return lookAgain(view, record);
   const { step, record: current } = courseOf(view, still.record, answer.server);
   if (step === undefined) return lookAgain(view, record);
-  // As strict as before a DELETE. But the process that has shut a server down starts it again, as long as a read tells that it is the same.
+  // As strict as before a DELETE. But a server that was shut down is started again, unless this read shows that it is another one.
   const known = recognizeFor('cancel', view, record, answer);
-  if (!known.ok && step.do !== 'start') {
+  if (!known.ok && (step.do !== 'start' || known.error.isOther)) {
     const said = `Server ${record.identifier} is not changed: ${known.error.why}`;
     return heldBack(view, record, { said }, view.timing.resyncMs);
   }

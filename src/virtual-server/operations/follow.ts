@@ -59,7 +59,7 @@ function learn({ object, services }: Visit, { memo, now, monotonic }: View, { ta
  * The provider has restarted its task numbers, so following this task could lead both objects to one server. An object
  * that already knows its server can tell when the task names another one.
  */
-export function taskInTwo({ object, others, timing }: View, record: ServerRecord, task: TaskNumber): Park | undefined {
+function taskInTwo({ object, others, timing }: View, record: ServerRecord, task: TaskNumber): Park | undefined {
   if (record.identifier !== undefined) return undefined;
   const holders = others.withTask(task, record.account);
   if (holders.length === 0) return undefined;
@@ -71,7 +71,7 @@ export function taskInTwo({ object, others, timing }: View, record: ServerRecord
  * Each account counts its own tasks. Under another key of the same base URL, the identifier that the task named before
  * can prove that it is the same task. Without an identifier, the task may belong to any other order.
  */
-export function taskOfAnotherAccount(at: View, record: ServerRecord, task: TaskNumber): Park | undefined {
+function taskOfAnotherAccount(at: View, record: ServerRecord, task: TaskNumber): Park | undefined {
   const { object } = at;
   const account = accountOf(at);
   if (record.account === undefined || isSameAccount(record.account, account)) return undefined;

@@ -4,9 +4,10 @@
  * cancelled in between: an object that a giver names orders nothing, and a giver with the annotation cancels nothing.
  */
 import { saysCancelled } from '../../base/cancelled.ts';
-import type { ServerRecord, Held } from '../../api/record.ts';
+import { givenIn, type ServerRecord, type Held } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { compose } from '../decision/compose.ts';
+import { RECHECK_MS } from '../decision/next.ts';
 import { decide } from '../decision/decide.ts';
 import { isInDoubt, recognize } from '../decision/identity.ts';
 import { failed, parked, retryLater, waited, withoutKey } from '../decision/outcome.ts';
@@ -21,9 +22,6 @@ import type { Visit } from '../visit.ts';
 import { adopted } from './adopt.ts';
 import { readServer } from './reads.ts';
 import { release } from './release.ts';
-
-/** When to check again if no change of the other object triggers a visit (ms). */
-const RECHECK_MS = 5_000;
 
 type TakeOver = Extract<Operation, { type: 'takeOver' }>;
 
@@ -102,8 +100,8 @@ async function takeFrom(
 }
 
 /**
- * The record that makes the server this object's. Its age, its host keys and what the giver knows of other servers come with it: no key
- * that another server shows since then is trusted. Pure.
+ * The record that makes the server this object's. What was done to the server comes with it, so that nothing is done twice; also
+ * its host keys, since no key that another server shows is trusted, and what the giver knows of other servers. Pure.
  */
 export function taken(
   at: View,
@@ -112,7 +110,7 @@ export function taken(
   given: Held,
   shown: ShownServer,
 ): Outcome {
-  const { identifier, fingerprint, readyAt } = given;
+  const { identifier } = given;
   const {
     metadata: { name, uid },
     status,
@@ -124,16 +122,9 @@ export function taken(
     next.record.failed,
     given.failed?.map((order) => ({ owner: uid, ...order })),
   );
-  const more = {
-    fingerprint,
-    orphans,
-    failed,
-    ...(readyAt !== undefined && { readyAt }),
-    takenFrom: { name, uid, identifier },
-  };
   // The price that the giver knows stays known when the giver is gone.
-  const priced = withPrice(giver, given, shown.server, at.now).price;
-  const record = { ...next.record, ...more, price: priced };
+  const { price } = withPrice(giver, given, shown.server, at.now);
+  const record = { ...next.record, ...givenIn(given), price, orphans, failed, takenFrom: { name, uid, identifier } };
   const { sshHostKeys } = status ?? {};
   const fields = {
     ...serverFields(shown.server, recordedPrice(record)?.amount),

@@ -3,7 +3,7 @@ import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
 import { hasTrait, type Reason } from '../../api/conditions.ts';
 import { powerStateOf } from '../../api/server-state.ts';
-import { RECORD_FORMAT, isNamed, type ServerRecord, type Held } from '../../api/record.ts';
+import { RECORD_FORMAT, isNamed, type FailedOrder, type ServerRecord, type Held } from '../../api/record.ts';
 import type { EventNote, Verdict } from '../../controller/conditions.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { isPrice } from '../../base/price.ts';
@@ -127,13 +127,14 @@ async function stillListed(visit: Visit, at: View, record: Held, session: Sessio
  * needs.
  */
 function shownOf(
-  { object, deleting, monotonic }: View,
-  { failed }: ServerRecord,
+  { object, deleting, now, monotonic }: View,
+  { failed = [] }: ServerRecord,
   { name, product, isDormant = false }: Server,
   verdict: Verdict,
 ): LastRead | undefined {
   const { sshCheck, connectionSecretName } = object.spec;
-  if (deleting || failed !== undefined || !AS_ASKED.has(verdict.reason)) return undefined;
+  const isSought = failed.some((order) => isLookedFor(order, now));
+  if (deleting || isSought || !AS_ASKED.has(verdict.reason)) return undefined;
   if (sshCheck !== 'None' || connectionSecretName !== undefined) return undefined;
   return { verdict, name, product, isDormant, readAt: monotonic };
 }
@@ -141,13 +142,14 @@ function shownOf(
 /** For how long the operator looks for the server of a failed order (ms). */
 const LOOKED_FOR_MS = 24 * 60 * 60_000;
 
+const isLookedFor = ({ attemptedAt }: FailedOrder, now: number): boolean =>
+  (runsForMs(attemptedAt, now) ?? 0) < LOOKED_FOR_MS;
+
 /** The record with a failed order as an orphan, if its server has appeared. A new server is shown first. */
 async function withAppeared(visit: Visit, record: Held, session: Session): Promise<Held> {
   const { object, services } = visit;
   if (record.failed === undefined || !isProvisioned(object.status)) return record;
-  const recent = record.failed.filter(
-    ({ attemptedAt }) => (runsForMs(attemptedAt, services.timers.now()) ?? 0) < LOOKED_FOR_MS,
-  );
+  const recent = record.failed.filter((order) => isLookedFor(order, services.timers.now()));
   const { appeared } = await lookForFailed(visit, recent, session);
   return appeared === undefined ? record : withOrphaned(record, appeared.order);
 }
@@ -236,10 +238,12 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
     change: course.finding,
   };
   const lookMs = nextLookMs(current, verdict, { connection, isNewKey, power: power.evidence }, at);
+  const isScheduled = power.afterMs !== Infinity;
   const when = {
     operation: 'look',
     afterMs: Math.min(lookMs, power.afterMs, nextStepMs(at, course)),
-    ifListed: power.afterMs < lookMs || course.finding !== undefined ? undefined : shownOf(at, priced, server, verdict),
+    // The list brings no visit at the time for which a restart was asked.
+    ifListed: isScheduled || course.finding !== undefined ? undefined : shownOf(at, priced, server, verdict),
   } as const;
   const memo = withEvidence(withoutFailures(withoutWord(present)), {
     takerMissing,

@@ -65,7 +65,7 @@ function stillDue(
 const RESTARTED_MS = 10_000;
 
 /** What the answer means for the object. `record`: without a claim. Pure. */
-export function afterCall(at: View, record: Held, call: PowerCall, answer: Answered): Outcome {
+function afterCall(at: View, record: Held, call: PowerCall, answer: Answered): Outcome {
   const { once, isRestart } = traitsOf(call);
   const came = cameOf(answer);
   if (!answer.ok && came === 'unsent') return notSent(at, record, call, answer.error);

@@ -1,7 +1,8 @@
 /** Reads a Secret that a field of spec names for an order. */
 import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import { err, ok, type Result } from '../../base/result.ts';
-import { KubeError } from '../../kube/error.ts';
+import { ended } from '../../base/text.ts';
+import { isUnreadable, remedyOf } from '../../kube/failing-reads.ts';
 import type { ReadSecret } from '../../kube/kinds.ts';
 import type { Kube } from '../kube.ts';
 
@@ -13,12 +14,8 @@ export async function readSecret(
   try {
     return ok(await kube.getSecret(namespace, name));
   } catch (error) {
-    if (!(error instanceof KubeError && error.code === 'Forbidden')) throw error;
-    return err(
-      missing(
-        'SecretForbidden',
-        `${where} cannot be read: ${error.message}. Grant the operator this right, or name another Secret`,
-      ),
-    );
+    if (!isUnreadable(error)) throw error;
+    const remedy = remedyOf(error, 'Grant the operator this right, or name another Secret');
+    return err(missing('SecretForbidden', `${where} cannot be read: ${ended(error.message)} ${remedy}`));
   }
 }

@@ -65,7 +65,7 @@ export function released({ object, memo }: View, operation: Release): Outcome {
   const when = (object.metadata.finalizers?.length ?? 0) > 1 ? NOW : ON_CHANGE;
   const next: Outcome = { record: null, unwritten, memo, events: [], when };
   const tell = (reason: Reason, message: string): Outcome => ({ ...next, events: [eventOf({ reason, message })] });
-  const server = nameOf(record);
+  const server = record?.identifier ?? '';
   if (why === 'nothingCreated' || why === 'foreign') return next;
   if (why === 'handedOver') return tell('ServerHandedOver', `Object ${operation.taker} now holds server ${server}`);
   // A DELETE whose answer was lost explains why the server is gone.
@@ -87,15 +87,10 @@ export function released({ object, memo }: View, operation: Release): Outcome {
   );
 }
 
-function nameOf(record: ServerRecord | undefined): string {
-  if (record?.identifier !== undefined) return record.identifier;
-  return record?.task === undefined ? `of attempt ${record?.attempt ?? ''}` : `of task ${record.task}`;
-}
-
 /** What is the case while the finalizer may not be removed. */
 function unwrittenOf(operation: Release): NonNullable<Outcome['unwritten']> {
   const { why, record } = operation;
-  const server = nameOf(record);
+  const server = record?.identifier ?? '';
   switch (why) {
     case 'cancelled':
       return { says: `Server ${server} was cancelled, and only this object is left`, isOver: true };

@@ -5,7 +5,9 @@ import type { FromSecrets } from '../../api/ordered-fields.ts';
 import { MAX_USER_DATA, userDataSourceOf } from '../../api/user-data.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { err, ok, type Result } from '../../base/result.ts';
+import { ended } from '../../base/text.ts';
 import { KubeError } from '../../kube/error.ts';
+import { isUnreadable, remedyOf } from '../../kube/failing-reads.ts';
 import type { Session } from '../../provider/types.ts';
 import type { Kube } from '../kube.ts';
 import { readSecret } from './read-secret.ts';
@@ -89,15 +91,17 @@ async function fromSecret(kube: Reads, { namespace, name, where }: Named): Promi
   return err(missing('InvalidSpec', message));
 }
 
+const ADD_RIGHT =
+  'Ask an administrator to add the component user-data-config-maps (in the Helm chart: userDataConfigMaps.enabled), or use a ' +
+  'Secret; the operator retries automatically';
+
 async function fromConfigMap(kube: Reads, { namespace, name, where }: Named): Promise<Found> {
   try {
     const found = await kube.getConfigMap(namespace, name);
     return ok(found && { uid: found.metadata.uid, data: found.data });
   } catch (error) {
-    if (!(error instanceof KubeError && error.code === 'Forbidden')) throw error;
-    const message =
-      `${where} cannot be read: ${error.message}. The operator ordered nothing. Ask an administrator to add the component ` +
-      'user-data-config-maps (in the Helm chart: userDataConfigMaps.enabled), or use a Secret; the operator retries automatically';
+    if (!isUnreadable(error)) throw error;
+    const message = `${where} cannot be read: ${ended(error.message)} The operator ordered nothing. ${remedyOf(error, ADD_RIGHT)}`;
     return err(missing('UserDataForbidden', message));
   }
 }

@@ -36,6 +36,7 @@ export class HandOvers {
   forget(uid: string): void {
     this.#givers.put(uid, []);
     this.#takers.put(uid, []);
+    this.#tried.delete(uid);
   }
 
   /** What concerns this object. */

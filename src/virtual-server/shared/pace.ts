@@ -5,12 +5,14 @@
  */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { hasRunningServer, isLetGo, isOffOnPurpose, isPaused } from '../../api/server-state.ts';
-import { inputsOf } from '../decision/inputs.ts';
+import { staysOff } from '../decision/change.ts';
+import { inputsOf, saysGone } from '../decision/inputs.ts';
+import { askedAt } from '../decision/once.ts';
 import { isProvisioned } from '../decision/server-status.ts';
 import type { Timing } from '../decision/types.ts';
 import { createHash } from 'node:crypto';
 import { openIn } from '../../api/open.ts';
-import { RECORD_FORMAT, mirrorIn, type ServerRecord } from '../../api/record.ts';
+import { RECORD_FORMAT } from '../../api/record.ts';
 import { delayEndOf } from '../decision/delay.ts';
 import { knownRecord } from '../decision/known-record.ts';
 import type { TaskTimes } from './task-times.ts';
@@ -19,9 +21,9 @@ import type { Objects } from './objects.ts';
 
 export function callsOf(object: VirtualServer, { calls }: Memo): Calls {
   if (isPaused(object) || isLetGo(object)) return 'none';
-  const record = heldBy(object);
-  if (record === undefined || record.expiredAt !== undefined) return 'none';
   if (calls !== undefined) return calls;
+  const record = knownRecord(object);
+  if (record === undefined || record.expiredAt !== undefined) return 'none';
   if (record.task !== undefined && !isProvisioned(object.status)) return 'poll';
   return record.identifier === undefined || object.metadata.deletionTimestamp !== undefined ? 'none' : 'resync';
 }
@@ -29,7 +31,7 @@ export function callsOf(object: VirtualServer, { calls }: Memo): Calls {
 /** A server that keeps running after the deletion of its object is only read again. */
 function isEnding(object: VirtualServer, now: number): boolean {
   if (object.metadata.deletionTimestamp === undefined) return false;
-  return now >= (delayEndOf(object, heldBy(object)) ?? -Infinity);
+  return now >= (delayEndOf(object, knownRecord(object)) ?? -Infinity);
 }
 
 /** Deletions; then quick tasks, adopted servers and edits; then new orders; then tasks; then Ready servers that are read again. */
@@ -46,16 +48,10 @@ export function urgencyOf(object: VirtualServer | undefined, times: Pick<TaskTim
   if (object === undefined || isEnding(object, now)) return URGENCY.end;
   const { metadata, spec, status } = object;
   if (isProvisioned(status)) return status?.observedGeneration === metadata.generation ? URGENCY.resync : URGENCY.begun;
-  const { task, identifier } = heldBy(object) ?? {};
+  const { task, identifier } = knownRecord(object) ?? {};
   if (task === undefined) return identifier === undefined ? URGENCY.order : URGENCY.begun;
   const isQuick = (times.usual(spec.product) ?? Infinity) < QUICK_MS;
   return isQuick ? URGENCY.begun : URGENCY.task;
-}
-
-/** The object's record; the mirror follows the annotation only after a while (operations/follow.ts). */
-function heldBy(object: VirtualServer): ServerRecord | undefined {
-  const mirror = mirrorIn(object.status);
-  return mirror?.owner === object.metadata.uid ? mirror : knownRecord(object);
 }
 
 /** Share of the bucket for polling tasks, and for reading Ready servers again; the rest is for everything else. */
@@ -177,18 +173,24 @@ export function spread(
     const at = nextTurn(metadata.uid, now, intervalOf(metadata.namespace));
     objects.remember(metadata.uid, {
       ...NEW_MEMO,
+      calls: 'resync',
       plan: { operation: 'look', from: now, at, inputs: inputsOf(object) },
     });
   }
 }
 
-/** The server was ready, runs or is off on purpose, and nothing about it is open. A deletion may wait for your annotation. */
+/**
+ * The server was ready, its power is as asked, and nothing is left to do or to find out: a process may have died in the middle of
+ * anything. A deletion may wait for your annotation.
+ */
 function isSettled(object: VirtualServer): boolean {
-  const record = heldBy(object);
-  const isCalm = hasRunningServer(object) || isOffOnPurpose(object);
-  if (record === undefined || !isCalm || object.metadata.deletionTimestamp !== undefined) return false;
+  const record = knownRecord(object);
+  if (record?.identifier === undefined || object.metadata.deletionTimestamp !== undefined) return false;
+  const isAsAsked = staysOff(object) ? isOffOnPurpose(object) : hasRunningServer(object);
+  const isAsked = (['reboot', 'forceOff'] as const).some((once) => askedAt(object, record, once) !== undefined);
+  if (!isAsAsked || isAsked || saysGone(object, record)) return false;
   const wasReady = record.readyAt !== undefined || record.format !== RECORD_FORMAT;
-  return wasReady && (record.doubt ?? openIn(record)) === undefined;
+  return wasReady && (record.missingAt ?? record.change ?? record.doubt ?? openIn(record)) === undefined;
 }
 
 /** The next time at which this object's part of the interval has passed; a function of the clock, not of the start. */

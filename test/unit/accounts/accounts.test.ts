@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Accounts, type Use } from '../../../src/accounts/accounts.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { KubeError } from '../../../src/kube/error.ts';
+import { KeepsFailing } from '../../../src/kube/failing-reads.ts';
 import type { ReadSecret } from '../../../src/kube/kinds.ts';
 import type { ApiKey, OrdersGo, OrdersTold, Session } from '../../../src/provider/types.ts';
 import { fakeProvider } from '../../fixtures/provider.ts';
@@ -136,7 +137,16 @@ describe('a Secret', () => {
     },
     { reason: 'SecretInvalid', data: { keyId: 'key-1' }, words: 'it lacks "secret"' },
     { reason: 'SecretInvalid', data: { keyId: '', secret: '\n' }, words: 'it lacks "keyId" and "secret"' },
-    { reason: 'SecretForbidden', data: new KubeError('Forbidden', 'not allowed'), words: 'not allowed' },
+    {
+      reason: 'SecretForbidden',
+      data: new KubeError('Forbidden', 'not allowed'),
+      words: 'not allowed. Grant the operator',
+    },
+    {
+      reason: 'SecretForbidden',
+      data: new KeepsFailing('ServerError', 'The API server answers 500 since 2026.', { status: 500 }),
+      words: 'answers 500 since 2026. Repair the API server',
+    },
   ])(
     'without a usable key is $reason, with a message and a delay until the next try: $words',
     async ({ reason, data, words }) => {

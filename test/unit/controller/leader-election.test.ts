@@ -145,6 +145,19 @@ describe('leader election', () => {
     }
   });
 
+  it('waits for a holder that renews its lease, however often its own time is set forward', async () => {
+    const [leases, clockOfA, clockOfB] = [new OneLease(), new FakeTimers(), new FakeTimers()];
+    // B reads more often than A renews.
+    clockOfA.chance = 1;
+    const wall = clockOfB.now.bind(clockOfB);
+    Object.assign(clockOfB, { now: () => wall() + 20 * clockOfB.monotonic() });
+    const a = election('a', leases, clockOfA);
+    await pass(1_000, clockOfA);
+    const b = election('b', leases, clockOfB);
+    await pass(60_000, clockOfA, clockOfB);
+    expect([a.elector.held(), a.state.lost, b.state.leads]).toEqual([true, 0, false]);
+  });
+
   it('loses leadership when another process holds the lease', async () => {
     const [leases, clock] = [new OneLease(), new FakeTimers()];
     const a = election('a', leases, clock);

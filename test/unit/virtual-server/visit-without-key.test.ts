@@ -1,7 +1,14 @@
 /** Without a key, no operation calls the provider; each is planned again for when the key may be there. */
 import { describe, expect, it } from 'vitest';
 import { SERVER_GONE_ANNOTATION } from '../../../src/api/names.ts';
-import { HELD, TASKED, adopting, web, webWith } from '../../fixtures/decision.ts';
+import { Accounts } from '../../../src/accounts/accounts.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import { FailingReads } from '../../../src/kube/failing-reads.ts';
+import { HELD, NOW, TASKED, adopting, web, webWith } from '../../fixtures/decision.ts';
+import { fakeSession } from '../../fixtures/doubles.ts';
+import { fakeProvider } from '../../fixtures/provider.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 import { shownBy, visit } from '../../fixtures/visits.ts';
 
 const READY = { serverStatus: 'running' };
@@ -26,6 +33,36 @@ describe('without a key', () => {
     expect(shownBy(visited).message).toMatch(/^no Secret\./);
     expect(visited.memo.plan?.operation).toBe(operation);
     expect(visited.requeueAfterMs).toBe(5);
+  });
+
+  it.each([
+    { object: web(), until: 'before an order' },
+    { object: webWith(HELD, { status: READY, deleting: true }), until: 'before a cancellation' },
+  ])('because the API server keeps failing to read the Secret, the object says so: $until', async ({ object }) => {
+    const timers = new FakeTimers(NOW);
+    const reads = new FailingReads(timers);
+    const broken = new KubeError('ServerError', 'unable to transform key', { status: 500 });
+    const accounts = new Accounts({
+      kube: { getSecret: (namespace, name) => reads.read(`${namespace}/${name}`, () => Promise.reject(broken)) },
+      provider: fakeProvider(() => fakeSession({})),
+      timers,
+      log: createLogger({ level: 'silent' }),
+      refreshMs: 60_000,
+      operatorNamespace: 'operator',
+      onChange: () => undefined,
+      onOrders: () => undefined,
+    });
+    const given = { accounts: { get: accounts.get.bind(accounts), suspect: () => undefined } };
+    expect((await visit(object, { ...given, fails: true })).calls).toEqual([]);
+    timers.advance(10_000);
+    // A deletion also tries the Secret that replaces it.
+    if (object.metadata.deletionTimestamp !== undefined) await visit(object, { ...given, fails: true });
+    timers.advance(10_000);
+    const visited = await visit(object, given);
+    expect(shownBy(visited).reason).toBe('SecretForbidden');
+    expect(shownBy(visited).message).toContain(
+      'unable to transform key. The API server answers 500 since 2026-01-02T00:00:00Z.',
+    );
   });
 
   const gone = { annotations: { [SERVER_GONE_ANNOTATION]: 'srv1' } };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  absent,
   denied,
   graceOf,
   isProven,
@@ -223,5 +224,22 @@ describe('the verdict before the proof', () => {
     );
     expect(message).toContain('believes them at 2026-01-02T00:03:40Z at the earliest');
     expect(message).toContain('Next check in 60 s (at 2026-01-02T00:01:00Z)');
+  });
+});
+
+describe('a server whose identifier is in use, as the provider has said', () => {
+  const sent = { at: '2026-01-01T23:59:00Z', body: 'hash', inUse: true } as const;
+  const own = { ...HELD, mode: 'named', sent } as const;
+  const denial = { type: 'serverNotFound', counts: true, detail: 'no', unlisted: 'no' } as const;
+
+  it.each([
+    { what: 'is kept', shape: {}, isCancelled: false },
+    { what: 'ends', shape: { deleting: true }, isCancelled: true },
+    { what: 'is retained', shape: { deleting: true, spec: { deletionPolicy: 'Retain' } }, isCancelled: false },
+  ] as const)('is cancelled as soon as it is shown only if its object ends: it $what', ({ shape, isCancelled }) => {
+    const { status } = absent(viewOf(webWith(own, shape), facts()), own, 'look', denial);
+    const { message = '' } = status?.conditions?.find(({ type }) => type === 'Ready') ?? {};
+    expect(message).toContain('its identifier is in use');
+    expect(message.includes('cancels it as soon as')).toBe(isCancelled);
   });
 });

@@ -44,6 +44,16 @@ describe('a cancellation', () => {
     expect(next.when).toMatchObject({ operation: 'cancel' });
   });
 
+  it('waits while the definition cannot be read, and says since when', () => {
+    const definition = { why: 'The API server answers 500 since 2026.' };
+    const next = heldBack(...owned(UNREAD, facts()), { of: 'servers', definition });
+    expect(conditionsOf(next).Stalled).toBe('True CRDForbidden');
+    expect(messageOf(next)).toContain(
+      'deleted by mistake: The API server answers 500 since 2026. The operator retries',
+    );
+    expect(next.when).toMatchObject({ operation: 'cancel' });
+  });
+
   it.each<{ error: ProviderError; isRequested: boolean }>([
     { error: TIMEOUT, isRequested: true },
     { error: UNREACHABLE, isRequested: true },

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ACCEPT_SERVER_ANNOTATION, RECONCILE_AT_ANNOTATION, SET_KIND } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { KeepsFailing } from '../../../../src/kube/failing-reads.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
@@ -31,6 +32,7 @@ const DENIALS = denials('server srv1');
 const VOUCHED = { identifier: 'srv1', account: OTHER_KEY };
 const UNPROVEN = 'IdentityUnproven' as const;
 const FORBIDDEN = new KubeError('Forbidden', 'no right', { status: 403 });
+const FAILING = new KeepsFailing('ServerError', 'The API server answers 500 since 2026.', { status: 500 });
 
 const blank = { ...SERVER, macs: [], ipv6: [] };
 const stranger = { ...SERVER, macs: ['00:00:5e:00:53:ff'] };
@@ -158,6 +160,14 @@ describe('what permits a DELETE', () => {
     expect((await cancel({ waits: 29_999 })).calls).toEqual(SENT);
   });
 
+  it('is no live read before the machine was suspended, by the time the DELETE would be sent', async () => {
+    const visited = await cancel({ suspendedMs: 30_000 });
+    expectKept(visited);
+    expect(asked(visited)).toEqual(['read', 'live', 'definition']);
+    expect((await cancel({ suspendedMs: 29_999 })).calls).toEqual(SENT);
+    expect((await cancel({ suspendedMs: -3_600_000 })).calls).toEqual(SENT);
+  });
+
   it('is no process that may have a successor by the time the DELETE would be sent', async () => {
     const visited = await cancel({ leads: false });
     expectKept(visited);
@@ -261,6 +271,7 @@ describe('the definitions', () => {
       { setDefinition: 'deleting' as const, why: 'deleting', shows: 'CRDDeleting' },
       { setDefinition: 'missing' as const, why: 'missing', shows: 'CRDDeleting' },
       { setDefinition: FORBIDDEN, why: 'forbidden', shows: 'CRDForbidden' },
+      { setDefinition: FAILING, why: 'not readable', shows: 'CRDForbidden' },
     ])('permit no DELETE while that of sets is $why', async ({ setDefinition, shows }) => {
       const visited = await cancel({ setDefinition }, member);
       expectKept(visited);

@@ -4,8 +4,10 @@ import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtu
 import { without } from '../../../../src/base/without.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
+import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
+import { spread } from '../../../../src/virtual-server/shared/pace.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
-import { KNOWN, NOW, SERVER, webWith } from '../../../fixtures/decision.ts';
+import { KNOWN, NOW, PRICED, SERVER, TIMING, webWith } from '../../../fixtures/decision.ts';
 import { visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const MINUTE = 60_000;
@@ -141,6 +143,17 @@ it.each(['before', 'never before'])(
 );
 
 describe('shutdowns for a change', () => {
+  it('are followed at once by the next step if their process dies', async () => {
+    const own = { ...PRICED, readyAt: '2026-01-01T01:00:00Z' };
+    const status = { serverStatus: 'running', identifier: 'srv1', observedGeneration: 1 };
+    const dead = await visited(webWith(own, { status, spec: STOPPED }), { dies: 'shutdown' });
+    const memos: Memo[] = [];
+    spread([shown(dead)], { remember: (_uid, memo) => void memos.push(memo) }, NOW, () => TIMING.resyncMs);
+    const [memo] = memos;
+    const next = await visited(shown(dead), { ...(memo && { memo }), now: NOW + 1000, answers: { server: OFF } });
+    expect(next.calls).toContain('change');
+  });
+
   const [CHANGED, DONE] = [
     { ...OFF, tablet: false },
     { ...DEVICES, tablet: false },

@@ -113,6 +113,18 @@ describe('what is sent', () => {
   });
 });
 
+describe('a start after a change', () => {
+  const stopped = stopping({ phase: 'start', refused: 'no' });
+
+  it.each<[string, Partial<Server>, string[]]>([
+    ['is asked for while the read proves less than before', { macs: [], ipv6: [] }, ['power-on']],
+    ['is not asked for if the read shows another server', { macs: ['00:00:5e:00:53:ff'], ipv6: [] }, []],
+  ])('%s', async (_what, shown, switches) => {
+    const next = await visited(stopped, { answers: { server: [OFF, { ...OFF, ...shown }, OFF] } });
+    expect(next.switches).toEqual(switches);
+  });
+});
+
 describe('the answer to a change', () => {
   const asked = wanting({ product: 'VPSX8' });
 

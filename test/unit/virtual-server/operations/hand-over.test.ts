@@ -3,14 +3,17 @@ import { describe, expect, it } from 'vitest';
 import {
   CANCEL_NOW_ANNOTATION,
   FINALIZER,
+  FORCE_OFF_ANNOTATION,
   HAND_OVER_ANNOTATION,
   HAND_OVER_MARK_ANNOTATION,
   PAUSED_ANNOTATION,
+  REBOOT_ANNOTATION,
   RECORD_ANNOTATION,
   SERVER_GONE_ANNOTATION,
   TAKE_OVER_ANNOTATION,
 } from '../../../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../../../src/api/record.ts';
+import { viewRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
@@ -22,6 +25,7 @@ import {
   SERVER,
   TIMING,
   memo,
+  record as unordered,
   web,
   webWith,
   type Shape,
@@ -97,6 +101,10 @@ const ownedBy = (ownerReferences: typeof OWNERS | undefined, object: VirtualServ
   ...object,
   metadata: { ...object.metadata, ...(ownerReferences && { ownerReferences }) },
 });
+const madeAt = (creationTimestamp: string, object: VirtualServer): VirtualServer => ({
+  ...object,
+  metadata: { ...object.metadata, creationTimestamp },
+});
 const heldBy = ({ object }: Visited): string | undefined => object && annotatedRecordOf(object)?.identifier;
 
 function expectNothing(visited: Visited): void {
@@ -156,6 +164,69 @@ describe('the object that a deleted one names', () => {
     const { object } = await take({ beside: giver({ own }) });
     const orphans = [{ task: 3 }, { attempt: 'a9', identifier: 'srv9' }];
     expect(object && annotatedRecordOf(object)).toMatchObject({ readyAt: record.readyAt, orphans });
+  });
+
+  it('keeps a record that can be read, however many orphans both objects have', async () => {
+    const orphansOf = (name: string): { task: number }[] =>
+      Array.from({ length: 16 }, (_, n) => ({ task: n + (name === 'web' ? 100 : 0) }));
+    const own = { ...record, orphans: orphansOf('old') };
+    const known = unordered({ orphans: orphansOf('web') });
+    const { object } = await take({ beside: giver({ own }) }, webWith(known));
+    expect(object && annotatedRecordOf(object)?.orphans).toHaveLength(32);
+    expect(object && viewRecord(object, []).kind).toBe('own');
+  });
+
+  /** Git has the annotation for both objects. */
+  const once = (value: string): Record<string, string> => ({
+    [REBOOT_ANNOTATION]: value,
+    [FORCE_OFF_ANNOTATION]: value,
+  });
+  const ASKED = '2026-01-01T12:00:00Z';
+  const done = { asked: ASKED, answer: 'Accepted' } as const;
+
+  it('repeats no restart that the giver has carried out', async () => {
+    const own: ServerRecord = { ...record, reboot: done };
+    const given = { beside: giver({ own }), answers: { power: 'accepted' } as const };
+    const { object, calls } = await take(given, madeAt('2026-01-01T00:00:00Z', web({ annotations: once(ASKED) })));
+    expect(object && annotatedRecordOf(object)?.reboot).toEqual(done);
+    expect(calls).not.toContain('reboot');
+  });
+
+  it('does not switch the server off by force as the giver did before', async () => {
+    const own: ServerRecord = { ...record, forceOff: done };
+    const given = { beside: giver({ own }), answers: { power: 'accepted' } as const };
+    const object = madeAt('2026-01-01T00:00:00Z', web({ annotations: once(ASKED), spec: { power: 'Off' } }));
+    const { calls } = await take(given, object);
+    expect(calls).toContain('shutdown');
+    expect(calls).not.toContain('power-off');
+  });
+
+  it('restarts nothing for a time before it was created', async () => {
+    const own: ServerRecord = { ...record, reboot: done };
+    const annotations = { [REBOOT_ANNOTATION]: '2026-01-01T11:00:00Z' };
+    const given = { beside: giver({ own }), answers: { power: 'accepted' } as const };
+    const { calls } = await take(given, madeAt('2026-01-01T23:00:00Z', web({ annotations })));
+    expect(calls).not.toContain('reboot');
+  });
+
+  it('restarts the server at a time that is yet to come', async () => {
+    const annotations = { [REBOOT_ANNOTATION]: '2026-01-01T23:59:59Z' };
+    const given = { answers: { power: 'accepted' } as const };
+    const { calls } = await take(given, madeAt('2026-01-01T23:00:00Z', web({ annotations })));
+    expect(calls).toContain('reboot');
+  });
+
+  it('does not begin a change again that the provider has refused', async () => {
+    const change = { identifier: 'srv1', change: '{"tablet":false}', since: ASKED, refused: 'No such device' };
+    const own: ServerRecord = { ...record, change };
+    const spec = { changePolicy: 'AllowStop', advanced: { tablet: false } } as const;
+    const given = { beside: giver({ own, spec }), answers: { server: { ...SERVER, tablet: true } } };
+    const { object, calls } = await take(
+      { ...given, answers: { ...given.answers, changed: 'accepted' } },
+      web({ spec }),
+    );
+    expect(object && annotatedRecordOf(object)?.change).toEqual(change);
+    expect(calls.filter((call) => ['shutdown', 'change'].includes(call))).toEqual([]);
   });
 
   it.each<{ what: string; given: Given; reason?: string; says: string }>([

@@ -1,6 +1,6 @@
 /** A resync that needs no read: the list has the server as the last read has shown it. */
 import { describe, expect, it } from 'vitest';
-import { RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
+import { REBOOT_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import type { AccountServer } from '../../../../src/provider/types.ts';
 import { KNOWN, NOW, SERVER, TIMING, webWith, type Shape } from '../../../fixtures/decision.ts';
@@ -60,6 +60,35 @@ describe('a server that the last read has shown running', () => {
     const object = webWith(KNOWN, { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' }, status: ready.object?.status });
     const again = await visit(object, { now: NOW + resyncMs, memo: ready.memo, ...listing() });
     expect(again.calls[0]).toBe('read');
+  });
+
+  it('is restarted at the time that you have asked for, however late', async () => {
+    const dueMs = 1.5 * resyncMs;
+    const annotations = { [REBOOT_ANNOTATION]: new Date(NOW + dueMs).toISOString() };
+    const given = listing();
+    let last = await first({ annotations }, { ...given, answers: { ...given.answers, power: 'accepted' } });
+    let at = 1000;
+    while (!last.calls.includes('reboot') && at <= dueMs) {
+      at += last.requeueAfterMs ?? Infinity;
+      last = await later(last, at / resyncMs, { ...given, answers: { ...given.answers, power: 'accepted' } });
+    }
+    expect(last.calls).toContain('reboot');
+    expect(at).toBeLessThan(dueMs + 60_000);
+  });
+
+  it.each([
+    ['is read for a day', '2026-01-01T23:00:00Z', ['read']],
+    ['is not read after that', '2025-12-31T23:00:00Z', []],
+  ])('beside a failed order %s', async (_what, attemptedAt, calls) => {
+    const failed = [{ attempt: 'a0', attemptedAt, identifier: 'old1' }];
+    const own = { ...KNOWN, failed };
+    const given: Given = {
+      listsServers: true,
+      answers: { server: [NAMED, DENIED], listed: [LISTED], servers: ['srv1'] },
+    };
+    const { object, memo } = await visit(webWith(own, { status: { serverStatus: 'running' } }), given);
+    const ready = await visit(object as NonNullable<typeof object>, { now: NOW + 1000, memo, ...given });
+    expect((await later(ready, 1, given)).calls.slice(0, 1)).toEqual(calls);
   });
 
   it('is read with a key of another account', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { currentReason } from '../../../../src/api/conditions.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
+import { KeepsFailing } from '../../../../src/kube/failing-reads.ts';
 import type { ReadSecret } from '../../../../src/kube/kinds.ts';
 import { readSshKeys } from '../../../../src/virtual-server/operations/ssh-keys.ts';
 import { TASKED, web, webWith } from '../../../fixtures/decision.ts';
@@ -44,6 +45,11 @@ describe('the SSH keys of an order', () => {
     { reason: 'SSHKeyNotFound', secret: { one: 'hello' }, words: 'line 1 is not an SSH public key' },
     { reason: 'SSHKeyNotFound', secret: { one: `# mine\n${CERTIFICATE}` }, words: 'line 2 is a certificate' },
     { reason: 'SecretForbidden', secret: new KubeError('Forbidden', 'not allowed'), words: 'cannot be read' },
+    {
+      reason: 'SecretForbidden',
+      secret: new KeepsFailing('ServerError', 'The API server answers 500 since 2026.', { status: 500 }),
+      words: 'cannot be read: The API server answers 500',
+    },
   ])('are not complete: $words', async ({ reason, secret, words }) => {
     const sshKeys = await readFrom(secret, 'one');
     expect(sshKeys).toMatchObject({ ok: false, error: { reason } });

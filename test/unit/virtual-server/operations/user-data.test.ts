@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { currentReason } from '../../../../src/api/conditions.ts';
 import { USER_DATA_SECRET_TYPE } from '../../../../src/api/names.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
+import { KeepsFailing } from '../../../../src/kube/failing-reads.ts';
 import type { ConfigMap, ReadSecret } from '../../../../src/kube/kinds.ts';
 import { readSecrets, userDataText } from '../../../../src/virtual-server/operations/user-data.ts';
 import { recordOf } from '../../../fixtures/records.ts';
@@ -47,6 +48,11 @@ describe('the user data of a Secret', () => {
       words: 'has 32769 characters, more than 32768',
     },
     { reason: 'SecretForbidden', secret: new KubeError('Forbidden', 'not allowed'), words: 'cannot be read' },
+    {
+      reason: 'SecretForbidden',
+      secret: new KeepsFailing('ServerError', 'The API server answers 500 since 2026.', { status: 500 }),
+      words: 'cannot be read: The API server answers 500',
+    },
     { reason: 'InvalidSpec', secret: { type: 'Opaque' }, words: 'only Secrets of the type vps-operator.dev/user-data' },
     { reason: 'InvalidSpec', secret: { type: 'kubernetes.io/tls' }, words: 'is of the type "kubernetes.io/tls"' },
   ])('is not sent: $reason, $words', async ({ reason, secret, words }) => {
@@ -90,6 +96,11 @@ describe('the user data of a ConfigMap', () => {
       reason: 'UserDataForbidden',
       found: new KubeError('Forbidden', 'not allowed'),
       words: 'component user-data-config-maps (in the Helm chart: userDataConfigMaps.enabled)',
+    },
+    {
+      reason: 'UserDataForbidden',
+      found: new KeepsFailing('ServerError', 'The API server answers 500 since 2026.', { status: 500 }),
+      words: 'cannot be read: The API server answers 500',
     },
   ])('is not sent: $reason, $words', async ({ reason, found, words }) => {
     const read = await readSecrets(from, kube(found), fakeSession({}));

@@ -164,5 +164,8 @@ describe('a cancellation and a hand-over of one server', () => {
     expect(handOvers.wasTriedWithin(500, 'uid', 1_499)).toBe(true);
     expect(handOvers.wasTriedWithin(500, 'other', 1_499)).toBe(false);
     expect(handOvers.wasTriedWithin(500, 'uid', 1_500)).toBe(false);
+    handOvers.tries('uid', 2_000);
+    handOvers.forget('uid');
+    expect(handOvers.wasTriedWithin(500, 'uid', 2_001)).toBe(false);
   });
 });

@@ -30,7 +30,7 @@ describe('how often an object makes the operator call the provider', () => {
     ['poll', 'a server that the last visit reads again soon', webWith(HELD, running('Unreachable')), 'poll'],
     ['none', 'a server that the last visit made no plan for', webWith(HELD, running('Available')), 'none'],
     ['resync', 'a deleted server that runs on', webWith(HELD, { deleting: true, ...running('Available') }), 'resync'],
-    ['none', 'an expired server', webWith({ ...HELD, expiredAt: '2026-01-01T00:00:00Z' }), 'resync'],
+    ['none', 'an expired server', webWith({ ...HELD, expiredAt: '2026-01-01T00:00:00Z' })],
     ['none', 'a record of another object', web({ mirror: { ...HELD, owner: 'another' }, ...running('Available') })],
     ['none', 'a released object', webWith(TASKED, { deleting: true, finalizers: ['example.org/x'] }), 'poll'],
     ['none', 'a paused task', webWith(TASKED, { annotations: { [PAUSED_ANNOTATION]: 'true' } }), 'poll'],

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { FORCE_OFF_ANNOTATION, REBOOT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import type { StoredRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
 import { spread } from '../../../../src/virtual-server/shared/pace.ts';
-import { HELD, NOW, doubted, webWith } from '../../../fixtures/decision.ts';
+import { HELD, NOW, doubted, web, webWith, type Shape } from '../../../fixtures/decision.ts';
 
 const READY = { ...HELD, readyAt: '2026-01-01T00:00:00Z' };
 const INTERVAL_MS = 600_000;
@@ -57,5 +59,34 @@ describe('the reads after a start', () => {
       webWith({ ...READY, missingAt: '2026-01-02T00:00:00Z' }, { status: running }),
     ];
     expect(planned([ready('edited', 0), ...others], NOW).size).toBe(0);
+  });
+
+  const running = { serverStatus: 'running', observedGeneration: 1 };
+  const change = { identifier: 'srv1', change: '{"tablet":false}', since: '2026-01-01T23:59:00Z' };
+  const stopped: StoredRecord = { ...READY, change: { ...change, phase: 'stop', stoppedAt: '2026-01-01T23:59:00Z' } };
+  const asking = (annotation: string, value: string, spec: Shape['spec'] = {}): VirtualServer =>
+    webWith(READY, { status: running, spec, annotations: { [annotation]: value } });
+  it.each([
+    ['that the last process has shut down for a change', web({ annotated: stopped, mirror: READY, status: running })],
+    ['that only the mirror knows as shut down', web({ annotated: READY, mirror: stopped, status: running })],
+    ['of which a change is under way', webWith({ ...READY, change }, { status: running })],
+    ['whose restart is overdue', asking(REBOOT_ANNOTATION, '2026-01-01T23:59:00Z')],
+    ['whose restart is yet to come', asking(REBOOT_ANNOTATION, '2026-01-02T00:09:00Z')],
+    ['that is to be switched off by force', asking(FORCE_OFF_ANNOTATION, '2026-01-01T23:59:00Z')],
+    ['that you have said to be gone', asking(SERVER_GONE_ANNOTATION, 'srv1')],
+    ['that runs and should be off', webWith(READY, { status: running, spec: { power: 'Off' } })],
+    ['that runs and should be dormant', webWith(READY, { status: running, spec: { power: 'Dormant' } })],
+  ])('are not planned for a server %s', (_what, object) => {
+    expect(planned([object], NOW).size).toBe(0);
+  });
+
+  it('are planned for a server that is off as asked, and for one whose restart was carried out', () => {
+    const asked = '2026-01-01T23:59:00Z';
+    const restarted = webWith(
+      { ...READY, reboot: { asked, answer: 'Accepted' } },
+      { status: running, annotations: { [REBOOT_ANNOTATION]: asked } },
+    );
+    const off = webWith(READY, { status: { ...running, serverStatus: 'shut down' }, spec: { power: 'Off' } });
+    expect([planned([restarted], NOW).size, planned([off], NOW).size]).toEqual([1, 1]);
   });
 });
