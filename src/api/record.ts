@@ -113,11 +113,17 @@ const onceSchema = open({
 
 const priceSchema = open({
   identifier,
-  amount: z.number().min(0).max(MAX_PRICE).optional().describe('The last price that the provider stated.'),
+  amount: z
+    .number()
+    .min(0)
+    .max(MAX_PRICE)
+    .optional()
+    .describe('The last price that the provider stated while the server was not dormant.'),
   product: z.string().optional(),
   diskSize: z.int().min(0).optional(),
   extraCores: z.int().min(0).optional(),
   extraMemory: z.int().min(0).optional(),
+  isDormant: z.literal(true).optional().describe('The last read has shown the server dormant.'),
   unstatedSince: z.iso
     .datetime()
     .max(64)

@@ -942,9 +942,44 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets the last price of a server',
     file: 'src/virtual-server/decision/price.ts',
-    find: 'const amount = isStated ? server.price : (known?.amount ?? shown);',
-    replace: 'const amount = isStated ? server.price : known?.amount === shown ? undefined : undefined;',
+    find: 'const amount = isStated && !isDormant ? server.price : last;',
+    replace: 'const amount = isStated && !isDormant ? server.price : last === 0 ? last : undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'learns the price of a dormant server',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'const amount = isStated && !isDormant ? server.price : last;',
+    replace: 'const amount = isStated ? server.price : last;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'takes what status shows of a dormant server for the price of its product',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'const isAwake = hasReadServer(object) && kept?.isDormant !== true;',
+    replace: 'const isAwake = hasReadServer(object) && kept !== null;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'takes the product that a dormant server is shown as for its own',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'const current: Server = isDormant && last !== undefined ?',
+    replace: 'const current: Server = isDormant && last === null ?',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'counts a server that was never read awake with its price asleep',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'const price = isUnclear ? undefined : most;',
+    replace: 'const price = most;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'wakes a server as the product that it is shown as while it is dormant',
+    file: 'src/virtual-server/decision/power.ts',
+    find: 'const before = isDormant === true ? recordedPrice(record)?.product : undefined;',
+    replace: 'const before = isDormant === undefined ? recordedPrice(record)?.product : undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/power.test.ts'],
   },
   {
     name: 'keeps the price of another server',
@@ -2336,8 +2371,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not count what a server on its way will cost',
     file: 'src/virtual-server/shared/limits.ts',
-    find: 'other.price ?? this.#learned.of(other);',
-    replace: 'other.price ?? 0;',
+    find: 'other.price ?? atLeast(other, this.#learned.of(other));',
+    replace: 'other.price ?? atLeast(other, 0);',
   },
   {
     name: 'ignores what other servers have taught about the price of an order',
@@ -2422,8 +2457,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts what a server like it costs instead of its price',
     file: 'src/virtual-server/shared/limits.ts',
-    find: 'other.price ?? this.#learned.of(other);',
-    replace: 'this.#learned.of(other) ?? other.price;',
+    find: 'other.price ?? atLeast(other, this.#learned.of(other));',
+    replace: 'atLeast(other, this.#learned.of(other)) ?? other.price;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
   },
   {

@@ -39,6 +39,8 @@ function limitVerdict(namespace: string, spec: VirtualServerSpec, full: Full, th
       return { reason: 'PriceUnknown', message: orphanPriceUnknown(full) };
     case 'unstated':
       return { reason: 'PriceUnknown', message: priceUnknown(full, namespace) };
+    case 'unclear':
+      return { reason: 'PriceUnknown', message: awakePriceUnknown(full) };
     case 'unread':
       return { reason: 'PricePending', message: pricePending(full, then) };
   }
@@ -86,6 +88,14 @@ function orphanPriceUnknown({ maximum, names }: NoSum): string {
     'server with the same product and disk size was read. --max-price-per-namespace allows ' +
     `${priceText(maximum)}, so the operator orders nothing in this namespace until you have resolved OrphanedServer there, ` +
     'or such a server was read'
+  );
+}
+
+function awakePriceUnknown({ maximum, names }: NoSum): string {
+  return (
+    `The provider has shown the server of ${someOf(names)} only dormant, so the operator cannot tell what it costs awake. ` +
+    `--max-price-per-namespace allows ${priceText(maximum)}, so the operator orders nothing in this namespace until that server ` +
+    'was awake once, or another one with the same product and disk size was read. Wake it with `kubectl vps start`, or delete its object'
   );
 }
 

@@ -210,7 +210,7 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const takerMissing = deleting ? missingTaker(at) : undefined;
   // An upgrade rewrites no record: an earlier one gets what it lacks with the next change, or when it is needed.
   const isEarlier = current === before && current.format !== RECORD_FORMAT && object.spec.ttl === undefined;
-  const isToStay = isEarlier && current.price === undefined && isPrice(server.price);
+  const isToStay = isEarlier && current.price === undefined && isPrice(server.price) && server.isDormant !== true;
   const priced = isToStay ? current : withPrice(object, current, server, at.now);
   const stopped = ready.verdict.reason === 'ServerNotRunning' ? stoppedVerdict(current) : undefined;
   const left = isHeldUp ? startsFirst(current) : kept(at, current, takerMissing);

@@ -140,8 +140,11 @@ export type Full =
 
 /** The sum is not known, because the servers of the objects `names` have no known price. */
 export interface NoSum {
-  /** `unstated`: the provider states none. `orphaned`: no object reads them. `unread`: the operator has not read them yet. */
-  full: 'unstated' | 'orphaned' | 'unread';
+  /**
+   * `unstated`: the provider states none. `orphaned`: no object reads them. `unclear`: they were never read awake. `unread`: the
+   * operator has not read them yet.
+   */
+  full: 'unstated' | 'orphaned' | 'unclear' | 'unread';
   maximum: number;
   names: string[];
 }
@@ -302,8 +305,8 @@ export class ServerQuota {
   #fullByPrice(namespace: string, others: readonly Place[], { listed, ...wanted }: Wanted): Full | undefined {
     const maximum = this.#maximumOf(namespace);
     if (maximum === 0) return undefined;
-    const priceOf = (other: Place): number | undefined => other.price ?? this.#learned.of(other);
-    const sum = sumOf(others.map((other) => priceOf(other) ?? 0));
+    const priceOf = (other: Place): number | undefined => other.price ?? atLeast(other, this.#learned.of(other));
+    const sum = sumOf(others.map((other) => priceOf(other) ?? other.atLeast ?? 0));
     const learned = this.#learned.of(wanted);
     const price = learned ?? listed;
     const isOver = price !== undefined && sumOf([sum, price]) > maximum;
@@ -315,11 +318,16 @@ export class ServerQuota {
     const unstated = others.filter(({ state }) => state === 'unstated');
     if (unstated.length > 0) return { full: 'unstated', maximum, names: namesOf(unstated) };
     const unknown = others.filter((other) => other.state !== 'gone' && priceOf(other) === undefined);
-    const orphaned = unknown.filter(({ state }) => state === 'orphaned');
-    if (orphaned.length > 0) return { full: 'orphaned', maximum, names: namesOf(orphaned) };
+    for (const full of ['orphaned', 'unclear'] as const) {
+      const some = unknown.filter(({ state }) => state === full);
+      if (some.length > 0) return { full, maximum, names: namesOf(some) };
+    }
     return unknown.length > 0 ? { full: 'unread', maximum, names: namesOf(unknown) } : undefined;
   }
 }
+
+const atLeast = ({ atLeast: least = 0 }: Place, price: number | undefined): number | undefined =>
+  price === undefined ? undefined : Math.max(price, least);
 
 const namesOf = (places: readonly Place[]): string[] => [...new Set(places.flatMap(({ name }) => name ?? []))].sort();
 
