@@ -123,6 +123,14 @@ const priceSchema = open({
   diskSize: z.int().min(0).optional(),
   extraCores: z.int().min(0).optional(),
   extraMemory: z.int().min(0).optional(),
+  period: z
+    .string()
+    .max(32)
+    .optional()
+    .describe(
+      'The billing period of a server that was ordered with it. Absent: on demand, or the provider shows none.',
+    ),
+  otherPeriod: z.string().max(32).optional().describe('In place of `period`: one that orders do not have.'),
   isDormant: z.literal(true).optional().describe('The last read has shown the server dormant.'),
   unstatedSince: z.iso
     .datetime()

@@ -48,6 +48,7 @@ const serverSchema = z.object({
   dormant: z.literal(true).optional().catch(undefined),
   product: text,
   price,
+  period: text,
   zone: z.object({ name: text, code: text }).optional().catch(undefined),
   host_server: text,
   specs: z

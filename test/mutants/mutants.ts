@@ -982,6 +982,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/power.test.ts'],
   },
   {
+    name: 'learns the price of a server that is billed for another period',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'if (kept?.otherPeriod !== undefined) return undefined;',
+    replace: 'if (kept?.otherPeriod === null) return undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'takes the period of an adopted server for that of orders',
+    file: 'src/virtual-server/decision/price.ts',
+    find: "known === undefined ? mode !== 'adopt' : known.period === shown;",
+    replace: 'known === undefined ? mode !== undefined : known.period === shown;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
     name: 'keeps the price of another server',
     file: 'src/virtual-server/decision/price.ts',
     find: 'identifier !== undefined && isSameIdentifier(price?.identifier, identifier) ? price : undefined;',

@@ -133,16 +133,16 @@ export type Full =
   | { full: 'servers'; maximum: number }
   /**
    * `sum`: of the known prices in the namespace. `price`: what one more server costs, if that is known. `isListed`: the price is
-   * an estimate by the provider's list of prices.
+   * an estimate by the provider's list of prices. `otherPeriods`: names of the objects whose servers are billed for other periods.
    */
-  | { full: 'price'; maximum: number; sum: number; price: number | undefined; isListed?: true }
+  | { full: 'price'; maximum: number; sum: number; price: number | undefined; isListed?: true; otherPeriods?: string[] }
   | NoSum;
 
 /** The sum is not known, because the servers of the objects `names` have no known price. */
 export interface NoSum {
   /**
-   * `unstated`: the provider states none. `orphaned`: no object reads them. `unclear`: they were never read awake. `unread`: the
-   * operator has not read them yet.
+   * `unstated`: the provider states none. `orphaned`: no object reads them. `unclear`: they were never read awake, or are billed for
+   * another period. `unread`: the operator has not read them yet.
    */
   full: 'unstated' | 'orphaned' | 'unclear' | 'unread';
   maximum: number;
@@ -313,7 +313,9 @@ export class ServerQuota {
     // The list never lets an order pass that would have to wait without it.
     const isFull = isOver || (learned === undefined && sum >= maximum);
     const isListed = learned === undefined && listed !== undefined;
-    if (isFull) return { full: 'price', maximum, sum, price, ...(isListed && { isListed }) };
+    const otherPeriods = namesOf(others.filter(({ period }) => period !== undefined));
+    const notes = { ...(isListed && { isListed }), ...(otherPeriods.length > 0 && { otherPeriods }) };
+    if (isFull) return { full: 'price', maximum, sum, price, ...notes };
     // What is not known may cost anything. The first server of a model is ordered to learn its price.
     const unstated = others.filter(({ state }) => state === 'unstated');
     if (unstated.length > 0) return { full: 'unstated', maximum, names: namesOf(unstated) };

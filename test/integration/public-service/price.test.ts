@@ -75,7 +75,23 @@ it.concurrent('a server that was only read dormant holds orders back until it ha
   await world.waitForReason('asleep', 'Dormant', 'Ready');
   await world.create(virtualServer('web'));
   const parked = await world.waitForReason('web', 'PriceUnknown', 'Stalled');
-  expect(condition(parked, 'Stalled')?.message).toContain('has shown the server of asleep only dormant');
+  expect(condition(parked, 'Stalled')?.message).toContain('cannot tell what the server of asleep costs');
   await world.patch('asleep', { spec: { power: 'On' } });
   await world.waitForReason('web', 'Available', 'Ready');
 });
+
+it.concurrent(
+  'a server that is paid by the year counts as it is, and raises the price of no order',
+  async (context) => {
+    const flags = ['--max-price-per-namespace=13000'];
+    const world = await publicWorld(context, { flags, variants: { priceList: 'missing' } });
+    const { identifier } = world.simulator.fleet.addServer('default', { price: 12_216, period: 'year' });
+    await readyServer(world, 'yearly', withAnnotations({ [ADOPT_ANNOTATION]: identifier }));
+    await readyServer(world, 'web');
+    await world.create(virtualServer('second'));
+    const parked = await world.waitForReason('second', 'PriceLimit', 'Stalled');
+    expect(condition(parked, 'Stalled')?.message).toMatch(
+      /cost 13234\.00.* costs 1018\.00.*The server of yearly is billed for another period/,
+    );
+  },
+);

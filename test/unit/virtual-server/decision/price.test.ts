@@ -227,6 +227,44 @@ describe('what the record keeps of a price', () => {
     });
   });
 
+  describe('of a server that is billed for another period than an order', () => {
+    const adopting: Held = { ...KNOWN, mode: 'adopt' };
+    const yearly = { ...SHOWN, price: 114 };
+
+    it.each(['year', ' Quarterly ', 'month'])(
+      'is counted as it is for a longer one (%s), and teaches nothing',
+      (period) => {
+        const adopted = read(adopting, { period, price: 114 });
+        const otherPeriod = period.trim().toLowerCase();
+        expect(adopted.price).toEqual({ ...PRICE, amount: 114, otherPeriod });
+        const place = { price: 114, period: otherPeriod, teaches: undefined, state: undefined };
+        expect(placeOf(webWith(adopted, { status: yearly }), adopted)).toMatchObject(place);
+        expect(read(adopted, { period: undefined, price: 114 }, LATER)).toBe(adopted);
+        expect(read(adopted, { period: 'on-demand' }, LATER).price).toEqual(PRICE);
+      },
+    );
+
+    it.each(['hour', 'a fortnight'])('is unclear for one that may be shorter (%s)', (period) => {
+      const adopted = read(adopting, { period, price: 114 });
+      const place = { price: undefined, atLeast: 114, state: 'unclear', teaches: undefined };
+      expect(placeOf(webWith(adopted, { status: yearly }), adopted)).toMatchObject(place);
+    });
+
+    it('is found out when the period of an ordered server changes, whatever orders bring', () => {
+      expect(read(PRICED, { period: 'on-demand' })).toBe(PRICED);
+      const monthly = read(KNOWN, { period: 'month' });
+      expect(monthly.price).toEqual({ ...PRICE, period: 'month' });
+      expect(pricedModel(webWith(monthly), monthly)).toMatchObject({ price: 9.5 });
+      expect(read(monthly, { period: 'month' }, LATER)).toBe(monthly);
+      for (const before of [monthly, PRICED])
+        expect(read(before, { period: 'year', price: 114 }).price).toEqual({
+          ...PRICE,
+          amount: 114,
+          otherPeriod: 'year',
+        });
+    });
+  });
+
   it('does not come from another server', () => {
     const other = { ...PRICED, identifier: 'srv2' };
     expect(read(other, { identifier: 'srv2', price: undefined }).price).not.toHaveProperty('amount');
