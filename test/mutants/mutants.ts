@@ -996,6 +996,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
   {
+    name: 'takes one page of the servers for all of them',
+    file: 'src/provider/wire.ts',
+    find: 'if (isPage(list)) throw pagedList();',
+    replace: 'if (list === undefined) throw pagedList();',
+    tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
+  },
+  {
+    name: 'does not see in a header that the list of servers goes on',
+    file: 'src/provider/account.ts',
+    find: "if (hasNext(answer.headers['link'])) throw pagedList();",
+    replace: "if (hasNext(answer.headers['no-link'])) throw pagedList();",
+    tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
+  },
+  {
+    name: 'orders with user data that begins with a byte order mark',
+    file: 'src/virtual-server/operations/user-data.ts',
+    find: 'if (broken !== undefined) return',
+    replace: 'if (broken === null) return',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/user-data.test.ts'],
+  },
+  {
     name: 'keeps the price of another server',
     file: 'src/virtual-server/decision/price.ts',
     find: 'identifier !== undefined && isSameIdentifier(price?.identifier, identifier) ? price : undefined;',

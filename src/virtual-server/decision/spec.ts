@@ -1,5 +1,6 @@
 /** Finds what is wrong with a spec before it is ordered: SSH keys, and what the provider's lists lack. Pure. */
 import { PRIVATE_KEY, keysProblem } from '../../api/public-key.ts';
+import { userDataProblem } from '../../api/user-data.ts';
 import { DEFAULT_DISK_TYPE, type VirtualServerSpec } from '../../api/virtual-server.ts';
 import { MAX_COMPARED, closest } from '../../base/similar.ts';
 import { cut } from '../../base/text.ts';
@@ -22,6 +23,7 @@ export function specProblem(
   const { diskType = DEFAULT_DISK_TYPE } = spec;
   const sizes = Object.hasOwn(catalog.diskSizes, diskType) ? catalog.diskSizes[diskType] : undefined;
   const types = Object.keys(catalog.diskSizes);
+  const broken = spec.userData === undefined ? undefined : userDataProblem(spec.userData);
   const problems = [
     unknownName('spec.product', spec.product, products),
     unknownName('spec.image', spec.image, images),
@@ -32,6 +34,7 @@ export function specProblem(
     unlisted('spec.advanced.hostServer', spec.advanced?.hostServer, catalog.hosts),
     serverNameProblem(spec),
     keysProblem(spec),
+    broken && `spec.userData ${broken}`,
   ].filter((problem) => problem !== undefined);
   return problems.length === 0 ? undefined : problems.join('; ');
 }
