@@ -132,11 +132,25 @@ const onceSchema = open({
 
 const priceSchema = open({
   identifier,
-  amount: z.number().min(0).max(MAX_PRICE).optional().describe('The last price that the provider stated.'),
+  amount: z
+    .number()
+    .min(0)
+    .max(MAX_PRICE)
+    .optional()
+    .describe('The last price that the provider stated while the server was not dormant.'),
   product: z.string().optional(),
   diskSize: z.int().min(0).optional(),
   extraCores: z.int().min(0).optional(),
   extraMemory: z.int().min(0).optional(),
+  period: z
+    .string()
+    .max(32)
+    .optional()
+    .describe(
+      'The billing period of a server that was ordered with it. Absent: on demand, or the provider shows none.',
+    ),
+  otherPeriod: z.string().max(32).optional().describe('In place of `period`: one that orders do not have.'),
+  isDormant: z.literal(true).optional().describe('The last read has shown the server dormant.'),
   unstatedSince: z.iso
     .datetime()
     .max(64)

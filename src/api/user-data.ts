@@ -50,3 +50,28 @@ export function userDataSourceOf({
   if (configMapKeyRef !== undefined) return { kind: 'ConfigMap', ...configMapKeyRef };
   return { kind: 'Secret', ...(secretKeyRef ?? { name: '', key: '' }) };
 }
+
+/** A byte order mark: editors on Windows write one. */
+const BOM = '\u{feff}';
+
+/** What certainly breaks user data, for whichever system; undefined: nothing is known to. */
+export const userDataProblem = (text: string): string | undefined =>
+  text.startsWith(BOM)
+    ? 'begins with a byte order mark (BOM), so no system recognizes it. Save it as UTF-8 without BOM'
+    : undefined;
+
+/** What cloud-init recognizes, and the JSON of Ignition. */
+const KNOWN_START =
+  /^\s*(#!|#cloud-config|## template:|#include|#cloud-boothook|#part-handler|#upstart-job|content-type:|mime-version:|\{)/i;
+
+/** What is probably wrong with user data, for people; other systems than cloud-init have other forms. */
+export function userDataWarnings(text: string): string[] {
+  return [
+    ...(KNOWN_START.test(text)
+      ? []
+      : [
+          'begins with no line that cloud-init knows, such as "#cloud-config" or "#!/bin/sh", so cloud-init ignores it',
+        ]),
+    ...(text.includes('\r\n') ? ['has Windows line ends (CRLF), which break scripts and files in it'] : []),
+  ];
+}

@@ -34,6 +34,7 @@ import {
   parseHosts,
   parseImages,
   parseJson,
+  pagedList,
   parseListedServers,
   parseMessage,
   parsePrices,
@@ -410,8 +411,13 @@ async function readServerList(caller: Caller, endpoints: Endpoints): Promise<{ v
   const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
   if (NO_CALL.has(answer.status)) return undefined;
   if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
+  if (hasNext(answer.headers['link'])) throw pagedList();
   return { value: parseJson(wholeBody(answer), 'listServers') };
 }
+
+/** RFC 8288. */
+const hasNext = (link: string | string[] | undefined): boolean =>
+  /\brel\s*=\s*"?[^",;]*\bnext\b/i.test(String(link ?? ''));
 
 /** The provider's texts must not repeat a secret. */
 const cleaned = ({ name, product, ...server }: AccountServer, redactor: Cleaner): AccountServer => ({

@@ -138,6 +138,8 @@ export interface Server {
   isDormant?: boolean;
   product?: string | undefined;
   price?: number | undefined;
+  /** For which the server is billed, such as `on-demand`, `month` or `year` (public-service API). */
+  period?: string | undefined;
   zone?: { name?: string | undefined; code?: string | undefined } | undefined;
   hostServer?: string | undefined;
   specs?:

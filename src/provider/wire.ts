@@ -48,6 +48,7 @@ const serverSchema = z.object({
   dormant: z.literal(true).optional().catch(undefined),
   product: text,
   price,
+  period: text,
   zone: z.object({ name: text, code: text }).optional().catch(undefined),
   host_server: text,
   specs: z
@@ -122,6 +123,7 @@ export function parseHosts(body: unknown): string[] {
  * an object is an identifier, whatever its value. Throws PROVIDER_PROTOCOL for anything else.
  */
 export function parseServerList(list: unknown): ReadonlySet<string> {
+  if (isPage(list)) throw pagedList();
   const body = withoutCancelled(list);
   const identifiers = Array.isArray(body) ? body.map(identifierOf) : isObject(body) ? identifiersIn(body) : [undefined];
   if (identifiers.includes(undefined))
@@ -151,6 +153,24 @@ export function parseListedServers(list: unknown): AccountServer[] {
       },
     ];
   });
+}
+
+/** Names of fields by which APIs tell that a list goes on. */
+const PAGE_FIELDS =
+  /^_?(links?|meta|next|next_?(page|link|url|token|cursor)|has_?more|pages?|pagination|paging|cursor|total(_?count)?)$/i;
+
+/** Whether the object has such a field beside its servers. A server may have such an identifier too. */
+function isPage(list: unknown): boolean {
+  if (!isObject(list)) return false;
+  const isServer = (value: unknown): boolean =>
+    isObject(value) && (identifierOf(value) !== undefined || 'product' in value);
+  return Object.entries(list).some(([key, value]) => PAGE_FIELDS.test(key) && !isServer(value));
+}
+
+/** The operator reads no second page, and a list that is not whole would prove the absence of servers. */
+export function pagedList(): ProviderError {
+  const why = 'the answer is one page of a list that goes on, which the operator cannot read';
+  return new ProviderError('PROVIDER_PROTOCOL', failureMessage('listServers', why));
 }
 
 const textIn = (value: unknown): string | undefined => text.parse(value);

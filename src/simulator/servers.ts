@@ -5,6 +5,10 @@ import { POWERING_ON, RUNNING, SHUT_DOWN, type ServerObject } from './server-obj
 import { LINK_LOCAL, SAME_MAC, ZERO_MAC, type Addresses, type Settings } from './settings.ts';
 import type { Task } from './tasks.ts';
 
+/** Of a dormant server. */
+const ASLEEP = 'DORMANT';
+const ASLEEP_SHARE = 0.11;
+
 interface End {
   at: number;
   how: 'cancelled' | 'removed' | 'failed';
@@ -316,7 +320,7 @@ export class Servers {
 
   #shown(server: SimulatedServer, asked: string): ServerObject {
     this.settle(server);
-    const { object } = server;
+    const object = this.#asleep(server.object);
     const isBare = this.#isShownAsCancelled(server) && this.#settings.variants.cancelledAddresses === 'dropped';
     const shows = isBare ? 'none' : server.shows;
     const identifier = this.#spelled(object.identifier, asked);
@@ -329,6 +333,19 @@ export class Servers {
       identifier,
       admin_console: { ...console, username: console.username === object.identifier ? identifier : console.username },
       ...shownAddresses(object, shows),
+    };
+  }
+
+  /** What a dormant server costs, and is shown as. */
+  #asleep(object: ServerObject): ServerObject {
+    const { asleep } = this.#settings.variants;
+    if (object.dormant !== true || asleep === 'same') return object;
+    const { price, product } = object;
+    const isPriced = typeof price === 'number';
+    return {
+      ...object,
+      price: isPriced ? price * ASLEEP_SHARE : price,
+      product: asleep === 'renamed' ? ASLEEP : product,
     };
   }
 

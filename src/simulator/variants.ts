@@ -36,6 +36,7 @@ export const CHOICES = {
   power: ['all', 'without-dormant', 'missing'],
   shutdown: ['obeyed', 'ignored', 'unfinished', 'queued'],
   wakes: ['off', 'running'],
+  asleep: ['same', 'cheaper', 'renamed'],
   refusedStatus: [400, 418, 422, 451],
   changes: ['at-once', 'at-restart', 'unseen', 'excluding', 'missing'],
 } as const;
@@ -135,6 +136,12 @@ export const variantsSchema = z.strictObject({
     .exactOptional()
     .describe('a server that was shut down starts by itself after this many milliseconds; null: never'),
   wakes: z.enum(CHOICES.wakes).exactOptional().describe('the state of a server that was dormant until now'),
+  asleep: z
+    .enum(CHOICES.asleep)
+    .exactOptional()
+    .describe(
+      'what a dormant server is shown as; cheaper: with 11 % of its price; renamed: also as the product DORMANT, which wakes no server',
+    ),
   changes: z
     .enum(CHOICES.changes)
     .exactOptional()
@@ -210,6 +217,7 @@ const SIMPLE = {
   startsAfterMs: Infinity,
   refusedStatus: 400,
   wakes: 'off',
+  asleep: 'same',
   changes: 'at-once',
   changeTakesMs: 0,
   names: 'kept',

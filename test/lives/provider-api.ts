@@ -113,6 +113,12 @@ export function withPower(world: WorldApi, random: Random): WorldApi {
   return { ...world, variants: { ...world.variants, ...drawn } };
 }
 
+/** Whether a dormant server costs less. */
+export function withSleep(world: WorldApi, random: Random): WorldApi {
+  const asleep = random.pick(['same', 'cheaper', 'cheaper'] as const);
+  return { ...world, variants: { ...world.variants, asleep } };
+}
+
 /** Whether an operator can find out from the list of servers that a failed order created none. */
 export const hasList = ({ api }: WorldApi): boolean => api === 'public';
 

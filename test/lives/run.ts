@@ -56,6 +56,7 @@ import {
   isChoice,
   withFurtherFields,
   withPower,
+  withSleep,
   withPriceList,
   withOrders,
   withWords,
@@ -177,6 +178,7 @@ const POWER_SEED = 0x90e4;
 /** The same for what the provider calls its servers. */
 const WORDS_SEED = 0x3a9d5;
 const MISNAMED_SEED = 0x3157a;
+const SLEEP_SEED = 0x51ee9;
 /** Share of the worlds, 0 to 1, in which people switch servers off and on. */
 const WITH_POWER = 0.5;
 /** Share of the worlds, 0 to 1, in which people change servers in place. */
@@ -281,7 +283,7 @@ class SimWorld {
     const changing = new Random(seed ^ CHANGES_SEED);
     const hasChanges = changing.chance(WITH_CHANGES);
     const changed = hasChanges ? { ...priced, variants: { ...priced.variants, ...drawChanges(changing) } } : priced;
-    this.#worldApi = isSwitched ? withPower(changed, power) : changed;
+    this.#worldApi = isSwitched ? withSleep(withPower(changed, power), new Random(seed ^ SLEEP_SEED)) : changed;
     const { api } = this.#worldApi;
     if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom);
     const scheduler = this.#scheduler;

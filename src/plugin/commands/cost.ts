@@ -34,8 +34,10 @@ async function catalogsOf(cluster: ClusterView, allNamespaces: boolean): Promise
   return list.items ?? [];
 }
 
-function noteOf({ unpriced, expected }: CostTotal): string {
+function noteOf({ unpriced, otherPeriods = [], expected }: CostTotal): string {
+  const periods = Map.groupBy(otherPeriods, (period) => period);
   return [
+    ...[...periods].map(([period, servers]) => `${servers.length} billed by ${period}`),
     ...(unpriced === 0 ? [] : [`${unpriced} without a price`]),
     ...(expected === undefined ? [] : [expectedText(expected)]),
   ].join('; ');

@@ -11,6 +11,7 @@ import {
   SET_PLURAL,
   SET_SINGULAR,
 } from '../../api/names.ts';
+import { userDataWarnings } from '../../api/user-data.ts';
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { SET_NAME, setSpecSchema } from '../../api/virtual-server-set.ts';
@@ -85,7 +86,10 @@ async function manifestOf(context: Context, name: string, options: NewOptions) {
     metadata,
     spec: whole(spec, options),
   };
-  return { manifest, price: adopt === undefined ? await priceOf(context, spec, catalog, set) : [] };
+  const price = adopt === undefined ? await priceOf(context, spec, catalog, set) : [];
+  const { userData } = spec;
+  const warnings = typeof userData === 'string' ? userDataWarnings(userData) : [];
+  return { manifest, price: [...price, ...warnings.map((warning) => `--user-data: the file ${warning}`)] };
 }
 
 /** What an order of this spec would cost. */

@@ -205,7 +205,8 @@ function keyFor(textOrFile: string): string {
 /** Throws CommandError that names the flag. */
 function contentOf(file: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(file));
+    // Removes a byte order mark.
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const why =

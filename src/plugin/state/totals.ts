@@ -1,8 +1,8 @@
 /** Sums up servers and prices. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { hasReadServer, isPaidFor } from '../../api/server-state.ts';
-import { modelOf, pricesIn, sumOf } from '../../virtual-server/decision/price.ts';
-import { holdsSomething } from '../../virtual-server/decision/known-record.ts';
+import { modelOf, pricesIn, recordedPrice, sumOf } from '../../virtual-server/decision/price.ts';
+import { holdsSomething, knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { heldRecord } from '../../virtual-server/shared/objects.ts';
 import { expectedPrice, type ListsOf } from './expected-price.ts';
 
@@ -15,6 +15,8 @@ export interface CostTotal {
   price: number;
   /** Running servers without a known price. */
   unpriced: number;
+  /** Running servers that are billed for another period than an order, such as `year`; left out if there are none. */
+  otherPeriods?: string[];
   /** Servers that were ordered and not read yet, and the running ones without a known price; left out if there are none. */
   expected?: {
     servers: number;
@@ -38,7 +40,13 @@ export function sumUp(objects: readonly VirtualServer[], lists?: ListsOf): Total
   const total = (some: readonly VirtualServer[]): CostTotal => {
     const running = some.filter(isPaidFor);
     const prices = running.map(({ status }) => status?.price).filter((price) => price !== undefined);
-    const sum = { servers: running.length, price: sumOf(prices), unpriced: running.length - prices.length };
+    const otherPeriods = running.flatMap((object) => recordedPrice(knownRecord(object))?.otherPeriod ?? []).sort();
+    const sum = {
+      servers: running.length,
+      price: sumOf(prices),
+      unpriced: running.length - prices.length,
+      ...(otherPeriods.length > 0 && { otherPeriods }),
+    };
     const open = lists === undefined ? [] : some.filter((one) => !isPaidFor(one) || one.status?.price === undefined);
     if (open.length === 0) return sum;
     const costs = open.map(({ metadata, spec }) =>

@@ -39,6 +39,8 @@ function limitVerdict(namespace: string, spec: VirtualServerSpec, full: Full, th
       return { reason: 'PriceUnknown', message: orphanPriceUnknown(full) };
     case 'unstated':
       return { reason: 'PriceUnknown', message: priceUnknown(full, namespace) };
+    case 'unclear':
+      return { reason: 'PriceUnknown', message: priceUnclear(full) };
     case 'unread':
       return { reason: 'PricePending', message: pricePending(full, then) };
   }
@@ -53,7 +55,7 @@ function serverLimit({ maximum }: Extract<Full, { full: 'servers' }>): string {
 
 /** Reveals only the price of a product, which the provider's price list shows too, about other namespaces. */
 function priceLimit(
-  { maximum, sum, price, isListed }: Extract<Full, { full: 'price' }>,
+  { maximum, sum, price, isListed, otherPeriods = [] }: Extract<Full, { full: 'price' }>,
   spec: VirtualServerSpec,
   then: string,
 ): string {
@@ -64,9 +66,13 @@ function priceLimit(
     price === undefined
       ? `What ${lowered(one)} costs is unknown, since none runs`
       : `${one} costs ${priceText(price)}${source}`;
+  const periods =
+    otherPeriods.length === 0
+      ? ''
+      : `The server of ${someOf(otherPeriods)} is billed for another period than an order, and counts with the whole price of that period. `;
   return (
     `The servers of the namespace cost ${priceText(sum)}, and --max-price-per-namespace allows ${priceText(maximum)}, in the ` +
-    `provider's unit; servers on their way, retained servers and those that an object reports as OrphanedServer count too. ${costs}. Delete a server, or ask an ` +
+    `provider's unit; servers on their way, retained servers and those that an object reports as OrphanedServer count too. ${costs}. ${periods}Delete a server, or ask an ` +
     `administrator for a higher limit. The operator then ${then}`
   );
 }
@@ -86,6 +92,14 @@ function orphanPriceUnknown({ maximum, names }: NoSum): string {
     'server with the same product and disk size was read. --max-price-per-namespace allows ' +
     `${priceText(maximum)}, so the operator orders nothing in this namespace until you have resolved OrphanedServer there, ` +
     'or such a server was read'
+  );
+}
+
+function priceUnclear({ maximum, names }: NoSum): string {
+  return (
+    `The operator cannot tell what the server of ${someOf(names)} costs like an order: the provider has shown it only dormant, or bills it ` +
+    `for another period. --max-price-per-namespace allows ${priceText(maximum)}, so the operator orders nothing in this namespace until ` +
+    'that server was awake once, or another one with the same product and disk size was read. Wake it with `kubectl vps start`, or delete its object'
   );
 }
 

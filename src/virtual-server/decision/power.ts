@@ -14,6 +14,7 @@ import { clockOf } from './expiry.ts';
 import { isRecent } from './live-read.ts';
 import { withEvidence, type Memo, type PowerAnswer, type PowerCall, type PowerEvidence } from './memo.ts';
 import { askedAt, traitsOf, withOnce, ONCE, type Once } from './once.ts';
+import { recordedPrice } from './price.ts';
 import type { Timing } from './types.ts';
 import type { OwnView, View } from './view.ts';
 
@@ -82,7 +83,7 @@ export function powerStep(at: View, record: Held, server: Server, account: strin
         inputs,
         since,
         last: before?.last,
-        due: due && { call: due, product: server.product ?? object.spec.product, account, readAt: monotonic },
+        due: due && { call: due, product: productAwake(at, record, server), account, readAt: monotonic },
       }
     : undefined;
   const verdict = isAsAsked
@@ -90,6 +91,12 @@ export function powerStep(at: View, record: Held, server: Server, account: strin
     : verdictOf(at, { identifier: record.identifier, status: server.status, state }, evidence);
   const afterMs = untilAsked(at, current);
   return { ...(verdict && { verdict }), evidence, record: current, afterMs };
+}
+
+/** A dormant server may be shown as another product, which does not cost what the limit in money counts. */
+function productAwake({ object }: View, record: Held, { product, isDormant }: Server): string {
+  const before = isDormant === true ? recordedPrice(record)?.product : undefined;
+  return before ?? product ?? object.spec.product;
 }
 
 /** What this process knows of these inputs. */

@@ -14,6 +14,7 @@ import { isDeepEqual } from '../../base/deep-equal.ts';
 import { timestamp } from '../../base/duration.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { isPrice } from '../../base/price.ts';
+import { cut } from '../../base/text.ts';
 import { without } from '../../base/without.ts';
 import type { PriceList, Server } from '../../provider/types.ts';
 import { knownRecord } from './known-record.ts';
@@ -46,13 +47,18 @@ export interface Place extends Model {
   /** Name of the object that has it, or reports it. */
   name?: string | undefined;
   identifier?: string | undefined;
-  /** What the provider says, or last said, that this very server costs. */
+  /** What the provider says, or last said, that this very server costs; of a dormant server, what it costs awake. */
   price?: number | undefined;
+  /** In place of `price`: what it costs at least. */
+  atLeast?: number | undefined;
+  /** For which it is billed, if that is another one than that of an order. */
+  period?: string | undefined;
   /**
    * `unstated`: it was read, and the provider states no price of it. `gone`: it is proven not to exist, and costs nothing more.
-   * `orphaned`: no object holds it, so its price can only be that of another one like it.
+   * `orphaned`: no object holds it, so its price can only be that of another one like it. `unclear`: so can that of a server which the
+   * provider has shown only dormant, or bills for a period that may be shorter than that of an order.
    */
-  state?: 'unstated' | 'gone' | 'orphaned' | undefined;
+  state?: 'unstated' | 'gone' | 'orphaned' | 'unclear' | undefined;
   /** What this server, once it is read, teaches about the price of the next one like it. */
   teaches?: PricedModel | undefined;
 }
@@ -108,29 +114,62 @@ export function listedPrice(
 const own = <T>(values: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(values, key) ? values[key] : undefined;
 
-/** The record with what this read of its server says about the price. While the provider states none, the last one stays. */
+/**
+ * The record with what this read of its server says about the price. While the provider states none, the last one stays, and while
+ * the server is dormant, all that it was awake: it may cost less then, and be shown as another product.
+ */
 export function withPrice({ spec, status }: VirtualServer, record: Held, server: Server, now: number): Held {
   const { identifier, mode } = record;
   const known = recordedPrice(record);
   const shown = shownPrice(status, record);
   const isStated = isPrice(server.price);
-  const amount = isStated ? server.price : (known?.amount ?? shown);
-  const { product, specs } = serverFields(server);
+  const isDormant = server.isDormant === true;
+  // Status may show the price of the dormant server.
+  const last = known?.amount ?? (isDormant || known?.isDormant === true ? undefined : shown);
+  const amount = isStated && !isDormant ? server.price : last;
+  const current: Server =
+    isDormant && last !== undefined ? { ...server, product: undefined, specs: undefined } : server;
+  const { product, specs } = serverFields(current);
   // What was ordered, if the provider does not say what it has made of the order.
   const ordered = mode === 'adopt' ? undefined : spec;
   // After the first read, spec may ask for extras that were not ordered.
   const extras = known === undefined ? ordered?.advanced : known;
   const price: RecordedPrice = {
-    ...(known && without(known, 'unstatedSince', 'extraCores', 'extraMemory')),
+    ...(known && without(known, 'unstatedSince', 'isDormant', 'extraCores', 'extraMemory', 'period', 'otherPeriod')),
     identifier,
     ...(amount !== undefined && { amount }),
     ...defined('product', product ?? known?.product ?? ordered?.product),
     ...defined('diskSize', specs?.diskSize ?? known?.diskSize ?? ordered?.diskSize),
-    ...extrasIn(spec, server, extras),
+    ...extrasIn(spec, current, extras),
+    ...(isDormant && { isDormant }),
+    ...periodIn(record, known, server),
     ...(!isStated && { unstatedSince: known?.unstatedSince ?? timestamp(now) }),
   };
   return isDeepEqual(price, known) ? record : { ...record, price };
 }
+
+const ON_DEMAND = 'on-demand';
+/** As long as the period that orders are paid for, or longer: a server costs no more in that one than in these. */
+const LONG = new Set(['month', 'monthly', 'quarter', 'quarterly', 'year', 'yearly', 'annual', 'annually']);
+const MAX_PERIOD = 32;
+
+const periodOf = ({ period }: Server): string | undefined => period && cut(period.trim().toLowerCase(), MAX_PERIOD);
+
+/** An order has the period that the first read of its server shows. No answer tells how an adopted server was ordered. */
+function periodIn(
+  { mode }: Held,
+  known: RecordedPrice | undefined,
+  server: Server,
+): Pick<RecordedPrice, 'period' | 'otherPeriod'> {
+  const shown = periodOf(server) ?? known?.otherPeriod ?? known?.period;
+  if (shown === undefined || shown === ON_DEMAND) return {};
+  const isOrdered = known === undefined ? mode !== 'adopt' : known.period === shown;
+  return isOrdered ? { period: shown } : { otherPeriod: shown };
+}
+
+/** A read with nothing that the record needs to know about the price. */
+export const isPricedPlainly = (server: Server): boolean =>
+  isPrice(server.price) && server.isDormant !== true && (periodOf(server) ?? ON_DEMAND) === ON_DEMAND;
 
 /**
  * Of the extras that spec asks for: a change in place may not have brought them yet. Extras that the provider does not show are not
@@ -172,9 +211,12 @@ export function pricedModel(object: VirtualServer, record = knownRecord(object))
   const { product, specs, price } = object.status ?? {};
   const further = furtherOf(object, record);
   if (further === undefined) return undefined;
-  if (hasReadServer(object) && product !== undefined && specs?.diskSize !== undefined && isPrice(price))
-    return { product, diskSize: specs.diskSize, ...further, price };
   const kept = recordedPrice(record);
+  if (kept?.otherPeriod !== undefined) return undefined;
+  // What status shows of a dormant server is not what it costs awake.
+  const isAwake = hasReadServer(object) && kept?.isDormant !== true;
+  if (isAwake && product !== undefined && specs?.diskSize !== undefined && isPrice(price))
+    return { product, diskSize: specs.diskSize, ...further, price };
   const isThere = record?.missingAt === undefined && record?.expiredAt === undefined && !isLetGo(object);
   if (!isThere || kept?.product === undefined || kept.diskSize === undefined || kept.amount === undefined)
     return undefined;
@@ -224,15 +266,24 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
   const { change } = record ?? {};
   // One of the first two may be outdated: the record after an earlier version was at work, the status after a crash.
   const prices = [kept?.amount, shown, change?.price].filter((price) => price !== undefined);
-  const isKnown = prices.length > 0 && change?.isUnpriced !== true;
-  const price = isKnown ? Math.max(...prices) : undefined;
+  const period = kept?.otherPeriod;
+  const isAsleep = kept?.isDormant === true && kept.amount === undefined;
+  const isUnclear = isAsleep || (period !== undefined && !LONG.has(period));
+  const most = prices.length > 0 && change?.isUnpriced !== true ? Math.max(...prices) : undefined;
+  const price = isUnclear ? undefined : most;
   const isUnstated =
     kept === undefined
       ? record !== undefined && isShown(status, record) && prices.length === 0
       : kept.unstatedSince !== undefined;
-  const state = record?.missingAt === undefined ? (isUnstated ? 'unstated' : undefined) : 'gone';
+  const isThere = record?.missingAt === undefined;
+  const state = isThere ? (isUnstated ? 'unstated' : isUnclear ? 'unclear' : undefined) : 'gone';
   const { identifier } = record ?? {};
-  return { name: metadata.name, identifier, ...modelOf(spec), price, state, teaches: pricedModel(object, record) };
+  // It becomes what it was shown as, whatever spec asks for.
+  const { product = spec.product, diskSize = spec.diskSize } = (isUnclear && kept) || {};
+  const model = { ...modelOf(spec), product, diskSize };
+  const teaches = pricedModel(object, record);
+  const least = isUnclear ? { atLeast: most } : {};
+  return { name: metadata.name, identifier, ...model, price, ...least, ...(period && { period }), state, teaches };
 }
 
 /** The servers that the object reports, and that no object holds. What was ordered is what the object orders. */

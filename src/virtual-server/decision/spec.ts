@@ -1,6 +1,7 @@
 /** Finds what is wrong with a spec before it is ordered: SSH keys, and what the provider's lists lack. Pure. */
 import { PRIVATE_KEY, keysProblem } from '../../api/public-key.ts';
 import type { OrderedField } from '../../api/ordered-fields.ts';
+import { userDataProblem } from '../../api/user-data.ts';
 import { DEFAULT_DISK_TYPE, type VirtualServerSpec } from '../../api/virtual-server.ts';
 import { MAX_COMPARED, closest } from '../../base/similar.ts';
 import { cut } from '../../base/text.ts';
@@ -41,7 +42,10 @@ const CHECKS: Readonly<Record<OrderedField, Check>> = {
   forwardDNS: unchecked,
   reverseDNS: unchecked,
   storedUserData: unchecked,
-  userData: unchecked,
+  userData: ({ userData }) => {
+    const broken = userData === undefined ? undefined : userDataProblem(userData);
+    return broken && `spec.userData ${broken}`;
+  },
   userDataFrom: unchecked,
 };
 

@@ -6,7 +6,6 @@ import { powerStateOf } from '../../api/server-state.ts';
 import { RECORD_FORMAT, isNamed, type FailedOrder, type ServerRecord, type Held } from '../../api/record.ts';
 import type { EventNote, Verdict } from '../../controller/conditions.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
-import { isPrice } from '../../base/price.ts';
 import { ProviderError } from '../../provider/error.ts';
 import type { Server, Session } from '../../provider/types.ts';
 import { FLOOR_MS, pauseMs, runsForMs } from '../decision/next-poll.ts';
@@ -43,7 +42,7 @@ import { powerStep } from '../decision/power.ts';
 import { bootOf, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
 import { readyEvent } from '../decision/order-events.ts';
-import { priceText, recordedPrice, withPrice } from '../decision/price.ts';
+import { isPricedPlainly, priceText, recordedPrice, withPrice } from '../decision/price.ts';
 import { isProvisioned, serverFields } from '../decision/server-status.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { cancelIsForbidden, withMemo, type View } from '../decision/view.ts';
@@ -217,7 +216,7 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const takerMissing = deleting ? missingTaker(at) : undefined;
   // An upgrade rewrites no record: an earlier one gets what it lacks with the next change, or when it is needed.
   const isEarlier = current === before && current.format !== RECORD_FORMAT && object.spec.ttl === undefined;
-  const isToStay = isEarlier && current.price === undefined && isPrice(server.price);
+  const isToStay = isEarlier && current.price === undefined && isPricedPlainly(server);
   const priced = isToStay ? current : withPrice(object, current, server, at.now);
   const stopped = ready.verdict.reason === 'ServerNotRunning' ? stoppedVerdict(current) : undefined;
   const left = isHeldUp ? startsFirst(current) : kept(at, current, takerMissing);

@@ -2,7 +2,7 @@
 import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import { USER_DATA_SECRET_TYPE } from '../../api/names.ts';
 import type { FromSecrets } from '../../api/ordered-fields.ts';
-import { MAX_USER_DATA, userDataSourceOf } from '../../api/user-data.ts';
+import { MAX_USER_DATA, userDataProblem, userDataSourceOf } from '../../api/user-data.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { err, ok, type Result } from '../../base/result.ts';
 import { ended } from '../../base/text.ts';
@@ -61,6 +61,8 @@ async function readUserData(
   const text = data[key];
   if (text === undefined || text === '') return problem(`has no key "${key}"`);
   if (text.includes(REPLACED)) return problem(`key "${key}" is no text in UTF-8`);
+  const broken = userDataProblem(text);
+  if (broken !== undefined) return problem(`key "${key}" ${broken}`);
   if (text.length > MAX_USER_DATA)
     return problem(`key "${key}" has ${text.length} characters, more than ${MAX_USER_DATA}`);
   return ok({ text, hashKey: uid ?? '' });

@@ -133,15 +133,18 @@ export type Full =
   | { full: 'servers'; maximum: number }
   /**
    * `sum`: of the known prices in the namespace. `price`: what one more server costs, if that is known. `isListed`: the price is
-   * an estimate by the provider's list of prices.
+   * an estimate by the provider's list of prices. `otherPeriods`: names of the objects whose servers are billed for other periods.
    */
-  | { full: 'price'; maximum: number; sum: number; price: number | undefined; isListed?: true }
+  | { full: 'price'; maximum: number; sum: number; price: number | undefined; isListed?: true; otherPeriods?: string[] }
   | NoSum;
 
 /** The sum is not known, because the servers of the objects `names` have no known price. */
 export interface NoSum {
-  /** `unstated`: the provider states none. `orphaned`: no object reads them. `unread`: the operator has not read them yet. */
-  full: 'unstated' | 'orphaned' | 'unread';
+  /**
+   * `unstated`: the provider states none. `orphaned`: no object reads them. `unclear`: they were never read awake, or are billed for
+   * another period. `unread`: the operator has not read them yet.
+   */
+  full: 'unstated' | 'orphaned' | 'unclear' | 'unread';
   maximum: number;
   names: string[];
 }
@@ -302,24 +305,31 @@ export class ServerQuota {
   #fullByPrice(namespace: string, others: readonly Place[], { listed, ...wanted }: Wanted): Full | undefined {
     const maximum = this.#maximumOf(namespace);
     if (maximum === 0) return undefined;
-    const priceOf = (other: Place): number | undefined => other.price ?? this.#learned.of(other);
-    const sum = sumOf(others.map((other) => priceOf(other) ?? 0));
+    const priceOf = (other: Place): number | undefined => other.price ?? atLeast(other, this.#learned.of(other));
+    const sum = sumOf(others.map((other) => priceOf(other) ?? other.atLeast ?? 0));
     const learned = this.#learned.of(wanted);
     const price = learned ?? listed;
     const isOver = price !== undefined && sumOf([sum, price]) > maximum;
     // The list never lets an order pass that would have to wait without it.
     const isFull = isOver || (learned === undefined && sum >= maximum);
     const isListed = learned === undefined && listed !== undefined;
-    if (isFull) return { full: 'price', maximum, sum, price, ...(isListed && { isListed }) };
+    const otherPeriods = namesOf(others.filter(({ period }) => period !== undefined));
+    const notes = { ...(isListed && { isListed }), ...(otherPeriods.length > 0 && { otherPeriods }) };
+    if (isFull) return { full: 'price', maximum, sum, price, ...notes };
     // What is not known may cost anything. The first server of a model is ordered to learn its price.
     const unstated = others.filter(({ state }) => state === 'unstated');
     if (unstated.length > 0) return { full: 'unstated', maximum, names: namesOf(unstated) };
     const unknown = others.filter((other) => other.state !== 'gone' && priceOf(other) === undefined);
-    const orphaned = unknown.filter(({ state }) => state === 'orphaned');
-    if (orphaned.length > 0) return { full: 'orphaned', maximum, names: namesOf(orphaned) };
+    for (const full of ['orphaned', 'unclear'] as const) {
+      const some = unknown.filter(({ state }) => state === full);
+      if (some.length > 0) return { full, maximum, names: namesOf(some) };
+    }
     return unknown.length > 0 ? { full: 'unread', maximum, names: namesOf(unknown) } : undefined;
   }
 }
+
+const atLeast = ({ atLeast: least = 0 }: Place, price: number | undefined): number | undefined =>
+  price === undefined ? undefined : Math.max(price, least);
 
 const namesOf = (places: readonly Place[]): string[] => [...new Set(places.flatMap(({ name }) => name ?? []))].sort();
 

@@ -356,3 +356,27 @@ describe('a base URL', () => {
     expect(at('https://api.example/alphabeta').products.path).toBe('/alphabeta/beta/vps/products');
   });
 });
+
+describe('a list of servers that goes on', () => {
+  const servers = { srv1: { identifier: 'srv1', product: 'VPSX4' } };
+  it.each<[string, object]>([
+    ['a Link header', { body: servers, headers: { link: '</beta/vps/servers?page=2>; rel="next"' } }],
+    ['the next page', { body: { ...servers, next: '/beta/vps/servers?page=2' } }],
+    ['the number of pages', { body: { ...servers, meta: { pages: 2 } } }],
+    ['that there is more', { body: { ...servers, has_more: true } }],
+  ])('is none if the answer names %s', async (_what, answer) => {
+    const stub = await startStub();
+    stub.on('GET /beta/vps/servers', { status: 200, ...answer });
+    expect(await errorOf(sessionFor(stub).listedServers(0))).toMatchObject({
+      code: 'PROVIDER_PROTOCOL',
+      message: expect.stringContaining('one page of a list') as string,
+    });
+  });
+
+  it('is whole if a server has such an identifier, or the Link header is about something else', async () => {
+    const stub = await startStub();
+    const headers = { link: '</beta/vps>; rel="up"' };
+    stub.on('GET /beta/vps/servers', { status: 200, body: { next: { product: 'VPSX4' } }, headers });
+    expect(await sessionFor(stub).listedServers(0)).toMatchObject([{ identifier: 'next' }]);
+  });
+});

@@ -112,6 +112,11 @@ describe('the call that is missing', () => {
     });
   });
 
+  it('names the product that the server had awake, if it is shown as another one while it is dormant', () => {
+    const record = { ...READY, price: { identifier: 'srv1', product: 'VPSX8', isDormant: true } } as const;
+    expect(stepOf('On', 'dormant', { record }).evidence?.due).toMatchObject({ product: 'VPSX8' });
+  });
+
   it('is repeated with growing pauses while the server does not change', () => {
     const calls = (count: number, minutes: number): unknown =>
       stepOf('Off', 'on', {

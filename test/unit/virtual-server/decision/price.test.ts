@@ -193,6 +193,78 @@ describe('what the record keeps of a price', () => {
     expect(price({ isUnpriced: true })).toBeUndefined();
   });
 
+  describe('of a dormant server', () => {
+    const ASLEEP: Partial<Server> = { isDormant: true, status: 'shut down', price: 3 };
+    const shownAsleep = { ...SHOWN, serverStatus: 'shut down', price: 3 };
+
+    it('is what it cost awake, of the model that it was awake, and teaches that', () => {
+      const model = { product: 'VPSX0', specs: { diskSize: 5120 } };
+      const asleep = read(PRICED, { ...ASLEEP, ...model });
+      expect(asleep.price).toEqual({ ...PRICE, isDormant: true });
+      const object = webWith(asleep, { status: { ...shownAsleep, product: 'VPSX0', specs: { diskSize: 5120 } } });
+      const teaches = { product: 'VPSX4', diskSize: 10240, price: 9.5 };
+      expect(placeOf(object, asleep)).toMatchObject({ ...without(teaches, 'price'), price: 9.5, teaches });
+      expect(read(asleep, ASLEEP, LATER)).toBe(asleep);
+      expect(read(asleep, {}, LATER).price).toEqual(PRICE);
+    });
+
+    it('is unknown and teaches nothing if it was never read awake, and is no less than what it costs now', () => {
+      const asleep = read(KNOWN, { ...ASLEEP, product: 'VPSX8' });
+      expect(asleep.price).toEqual({ ...without(PRICE, 'amount'), product: 'VPSX8', isDormant: true });
+      const object = webWith(asleep, { status: { ...shownAsleep, product: 'VPSX8' } });
+      const place = { product: 'VPSX8', diskSize: 10240, price: undefined, atLeast: 3, state: 'unclear' };
+      expect(placeOf(object, asleep)).toMatchObject({ ...place, teaches: undefined });
+      const { price } = withPrice(object, asleep, { ...SERVER, price: undefined }, NOW);
+      expect(price).not.toHaveProperty('amount');
+    });
+
+    it('is the higher one, should it cost more than awake', () => {
+      const asleep = read(PRICED, { ...ASLEEP, price: 20 });
+      expect(placeOf(webWith(asleep, { status: { ...shownAsleep, price: 20 } }), asleep)).toMatchObject({
+        price: 20,
+        teaches: { price: 9.5 },
+      });
+    });
+  });
+
+  describe('of a server that is billed for another period than an order', () => {
+    const adopting: Held = { ...KNOWN, mode: 'adopt' };
+    const yearly = { ...SHOWN, price: 114 };
+
+    it.each(['year', ' Quarterly ', 'month'])(
+      'is counted as it is for a longer one (%s), and teaches nothing',
+      (period) => {
+        const adopted = read(adopting, { period, price: 114 });
+        const otherPeriod = period.trim().toLowerCase();
+        expect(adopted.price).toEqual({ ...PRICE, amount: 114, otherPeriod });
+        const place = { price: 114, period: otherPeriod, teaches: undefined, state: undefined };
+        expect(placeOf(webWith(adopted, { status: yearly }), adopted)).toMatchObject(place);
+        expect(read(adopted, { period: undefined, price: 114 }, LATER)).toBe(adopted);
+        expect(read(adopted, { period: 'on-demand' }, LATER).price).toEqual(PRICE);
+      },
+    );
+
+    it.each(['hour', 'a fortnight'])('is unclear for one that may be shorter (%s)', (period) => {
+      const adopted = read(adopting, { period, price: 114 });
+      const place = { price: undefined, atLeast: 114, state: 'unclear', teaches: undefined };
+      expect(placeOf(webWith(adopted, { status: yearly }), adopted)).toMatchObject(place);
+    });
+
+    it('is found out when the period of an ordered server changes, whatever orders bring', () => {
+      expect(read(PRICED, { period: 'on-demand' })).toBe(PRICED);
+      const monthly = read(KNOWN, { period: 'month' });
+      expect(monthly.price).toEqual({ ...PRICE, period: 'month' });
+      expect(pricedModel(webWith(monthly), monthly)).toMatchObject({ price: 9.5 });
+      expect(read(monthly, { period: 'month' }, LATER)).toBe(monthly);
+      for (const before of [monthly, PRICED])
+        expect(read(before, { period: 'year', price: 114 }).price).toEqual({
+          ...PRICE,
+          amount: 114,
+          otherPeriod: 'year',
+        });
+    });
+  });
+
   it('does not come from another server', () => {
     const other = { ...PRICED, identifier: 'srv2' };
     expect(read(other, { identifier: 'srv2', price: undefined }).price).not.toHaveProperty('amount');

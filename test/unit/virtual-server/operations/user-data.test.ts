@@ -39,6 +39,7 @@ describe('the user data of a Secret', () => {
 
   it.each<{ reason: string; secret: Given; words: string }>([
     { reason: 'UserDataNotFound', secret: undefined, words: 'does not exist' },
+    { reason: 'UserDataNotFound', secret: { data: { 'user-data': `\u{feff}${TEXT}` } }, words: 'byte order mark' },
     { reason: 'UserDataNotFound', secret: { data: {} }, words: 'has no key "user-data"' },
     { reason: 'UserDataNotFound', secret: { data: { 'user-data': '' } }, words: 'has no key "user-data"' },
     { reason: 'UserDataNotFound', secret: { data: { 'user-data': 'a\ufffdb' } }, words: 'is no text in UTF-8' },

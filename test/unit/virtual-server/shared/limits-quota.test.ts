@@ -60,6 +60,22 @@ describe('ServerQuota', () => {
 describe('ServerQuota with a limit in money', () => {
   const limited = (usual: number, namespaces = {}): ServerQuota => new ServerQuota(0, { usual, namespaces });
 
+  it('counts a server that was never read awake like another one of its model, and orders nothing without that', () => {
+    const quota = limited(20);
+    quota.set('ns', 'u1', { ...SMALL, name: 'asleep', atLeast: 3, state: 'unclear' });
+    expect(quota.reserve('ns', 'u2', LARGE_DISK)).toEqual({ full: 'unclear', maximum: 20, names: ['asleep'] });
+    quota.set('elsewhere', 'u3', running(10));
+    expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('release');
+    expect(quota.reserve('ns', 'u4', SMALL)).toEqual({ full: 'price', maximum: 20, sum: 20, price: 10 });
+  });
+
+  it('counts such a server with no less than it costs now', () => {
+    const quota = limited(20);
+    quota.set('ns', 'u1', { ...SMALL, name: 'asleep', atLeast: 15, state: 'unclear' });
+    quota.set('elsewhere', 'u3', running(10));
+    expect(quota.reserve('ns', 'u2', SMALL)).toEqual({ full: 'price', maximum: 20, sum: 15, price: 10 });
+  });
+
   it('gives a place if the sum reaches the limit, and none if it would pass it', () => {
     const quota = limited(0.3);
     quota.set('ns', 'u1', running(0.1));
