@@ -76,7 +76,7 @@ export async function change(
     const said = `Server ${record.identifier} is not changed: ${known.error.why}`;
     return heldBack(view, record, { said }, view.timing.resyncMs);
   }
-  const line = { session, server: answer.server, maySend: (): boolean => visit.mayActOn(liveAt) };
+  const line = { session, server: answer.server, mayAct: (): boolean => visit.mayActOn(liveAt) };
   if (step.do === 'start') return turn(visit, current, step, line);
   const own = changeIn(current);
   const isReserved = step.do === 'send' && own?.phase === 'stop' && own.change === keyOfChange(step.changes);
@@ -92,14 +92,15 @@ export async function change(
     return { ...held, record: { ...current, change: newChange(about, keyOfChange(step.changes)) } };
   }
   if (step.do === 'stop') return turn(visit, current, { ...step, change: { ...step.change, ...cost } }, line);
-  const sent = await answerOf(session.changeServer(record.identifier, changeBody(step.changes), line.maySend));
+  const maySend = visit.gate('change', record.identifier, line.mayAct);
+  const sent = await answerOf(session.changeServer(record.identifier, changeBody(step.changes), maySend));
   return afterChange(visit.view(), current, step.changes, sent, cost);
 }
 
 interface Line {
   session: Session;
   server: Server;
-  maySend: () => boolean;
+  mayAct: () => boolean;
 }
 
 type Cost = Pick<RecordedChange, 'price' | 'isUnpriced'>;
@@ -168,7 +169,7 @@ async function turn(
   visit: Visit,
   record: Held,
   step: Exclude<ChangeStep, { do: 'send' }>,
-  { session, maySend }: Line,
+  { session, mayAct }: Line,
 ): Promise<Outcome> {
   const { inputs } = visit.view();
   const memo = step.do === 'stop' ? toStop(visit.view(), record) : visit.view().memo;
@@ -177,6 +178,7 @@ async function turn(
   if (view.inputs !== inputs) return lookAgain(view, record);
   const call = step.do === 'stop' ? 'shutdown' : 'power-on';
   const { product } = view.object.spec;
+  const maySend = visit.gate(call, record.identifier, mayAct);
   const answer = await switchServer(session, record.identifier, { call, product }, maySend);
   return afterTurn(visit.view(), { ...record, change: step.change }, step, answer);
 }
