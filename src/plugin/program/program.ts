@@ -311,7 +311,22 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   });
   addExamples(program);
   groupCommands(program);
+  pointToHelp(program);
   return program;
+}
+
+/** Mistakes that the help of the command explains. A wrong value is explained by its error. */
+const OF_HELP = /unknown (option|command)|missing required argument|argument missing|too many arguments/;
+
+/** Ends such an error with the help of the command that was typed. */
+function pointToHelp(command: Command, path = command.name()): void {
+  const usual = command.configureOutput();
+  const hint = `  ${path} --help   # shows its arguments and flags\n`;
+  command.configureOutput({
+    outputError: (text, write) =>
+      usual.outputError?.(text, (shown) => write(OF_HELP.test(text) ? `${shown.trimEnd()}\n${hint}` : shown)),
+  });
+  for (const each of command.commands) pointToHelp(each, `${path} ${each.name()}`);
 }
 
 /** What commander guesses, which is to look like our own hints. */
