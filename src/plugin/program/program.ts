@@ -96,7 +96,14 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   const open = (command: Command, other?: string): ClusterView => {
     const { output: _output, ...flags } = command.optsWithGlobals<Globals>();
-    return new ClusterView({ ...flags, namespace: other ?? flags.namespace, onWarning });
+    const answered = answeredBy(command);
+    return new ClusterView({
+      ...flags,
+      namespace: other ?? flags.namespace,
+      onWarning: (text) => {
+        if (answered === undefined || !text.includes(`'${answered}'`)) onWarning(text);
+      },
+    });
   };
   program.hook('preAction', async (_program, command) => {
     const { namespace: given } = command.optsWithGlobals<Globals>();
@@ -313,6 +320,21 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   groupCommands(program);
   pointToHelp(program);
   return program;
+}
+
+/** The policy whose warning the command has taken care of itself. */
+function answeredBy(command: Command): string | undefined {
+  switch (command.name()) {
+    case 'login':
+    case 'logout':
+      return 'vps-operator-api-keys';
+    case 'undelete':
+      return 'vps-operator-deletion-delay';
+    case 'cancel':
+      return command.opts<{ now: boolean }>().now ? 'vps-operator-deletion-delay' : undefined;
+    default:
+      return undefined;
+  }
 }
 
 /** Mistakes that the help of the command explains. A wrong value is explained by its error. */

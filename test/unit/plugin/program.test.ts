@@ -123,3 +123,28 @@ it.each(['--kubeconfig', '--certificate-authority'])(
     expect(said).toMatch(/^kubectl vps: --\S+.* no such file or directory\n$/);
   },
 );
+
+it.each([
+  { words: ['cancel', 'web', '--now', '--yes'], policy: 'vps-operator-deletion-delay', isShown: false },
+  { words: ['cancel', 'web', '--yes'], policy: 'vps-operator-deletion-delay', isShown: true },
+  { words: ['cancel', 'web', '--now', '--yes'], policy: 'vps-operator-mistakes', isShown: true },
+  { words: ['logout', '--secret', 'old', '--yes'], policy: 'vps-operator-api-keys', isShown: false },
+])('leaves out a warning that the command itself answers: %j', async ({ words, policy, isShown }) => {
+  const { apiVersion, kind, metadata, spec } = virtualServer('web');
+  const web = {
+    ...{ apiVersion, kind, spec: { ...spec, apiKeySecretRef: { name: 'vps-api-key' } } },
+    metadata: { ...metadata, namespace: 'default', uid: 'u', resourceVersion: '1', generation: 1 },
+  };
+  const file = await kubeconfig(({ method, url }, response) => {
+    if (method === 'DELETE')
+      response.setHeader(
+        'warning',
+        `299 - "Validation failed for ValidatingAdmissionPolicy '${policy}' with binding 'b': why"`,
+      );
+    response
+      .setHeader('content-type', 'application/json')
+      .end(JSON.stringify(url?.includes('/virtualservers/') ? web : { items: [] }));
+  });
+  const { code, said } = await run(...words, '--kubeconfig', file);
+  expect([code, said.includes('Warning')]).toEqual([0, isShown]);
+});
