@@ -13,6 +13,7 @@ import { isUnreadable, remedyOf } from '../kube/failing-reads.ts';
 import type { ReadSecret, SecretReader } from '../kube/kinds.ts';
 import { ProviderError } from '../provider/error.ts';
 import type { Account, ApiKey, Catalog, OrdersGo, OrdersTold, Provider, Session } from '../provider/types.ts';
+import { timestamp } from '../base/duration.ts';
 import { err, ok, type Result } from '../base/result.ts';
 
 export type Found = Result<{ session: Session; note?: string | undefined }, Missing>;
@@ -60,6 +61,8 @@ interface Entry extends SecretName {
   readAt: number;
   /** The problem found at the last read. */
   problem?: Missing | undefined;
+  /** When a read first found a problem, in a row (ms since the epoch). */
+  problemSince?: number | undefined;
   /** Consecutive reads without a new key. */
   fruitless: number;
   /** The Secret is not read again before this time (ms, monotonic clock). */
@@ -135,7 +138,7 @@ export class Accounts {
     const other = fallback ? await this.#fallback(entry, use) : undefined;
     if (other !== undefined) return other;
     if (last === undefined) return err(this.#missing(entry, use.deleting));
-    const note = `${ended(entry.problem?.message ?? '')} The operator uses the last key that it read from that Secret`;
+    const note = noteOn(entry);
     return found(last, namespace, use, note);
   }
 
@@ -229,13 +232,16 @@ export class Accounts {
     }
     const now = timers.monotonic();
     entry.readAt = now;
-    if (!parsed.ok) entry.problem = parsed.error;
-    else {
+    if (!parsed.ok) {
+      entry.problem = parsed.error;
+      entry.problemSince ??= timers.now();
+    } else {
       const before = entry.account;
       const account = before?.hasKey(parsed.value) === true ? before : this.#accountOf(parsed.value);
       const isMended = entry.problem !== undefined;
       entry.account = account;
       entry.problem = undefined;
+      entry.problemSince = undefined;
       // A user who writes the Secret again, even with the same key, expects the key to work now.
       const isRewritten = version !== undefined && version !== entry.version;
       if (isRewritten) account.retryLogin();
@@ -296,6 +302,16 @@ export class Accounts {
     const dot = name.indexOf('.');
     if (namespace === operatorNamespace && dot > 0) onChange(name.slice(0, dot), name.slice(dot + 1));
   }
+}
+
+/** What it means for a server that its Secret no longer has a key. */
+function noteOn({ problem, problemSince }: Entry): string | undefined {
+  if (problem === undefined) return undefined;
+  const since = problemSince === undefined ? '' : `, since ${timestamp(problemSince)}`;
+  return (
+    `${ended(problem.message)} The operator uses the last key that it read from that Secret${since}. The server runs on; once the operator ` +
+    'restarts without the key, it can neither read nor cancel the server'
+  );
 }
 
 function found(account: Account, namespace: string, { asked = false }: Use, note?: string): Found {

@@ -26,8 +26,14 @@ export const BOUNDS = {
 /** A second rule requires a digit other than 0, so the duration is above 0. */
 const DURATION = '^([0-9]{1,6}(h|m|s))+$';
 
-/** RFC 3339, as the API server reads it. Of a day that its month does not have, the API server only says that it is no time. */
-const DAY = '[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])';
+/** RFC 3339, as the API server reads it, and only days that exist: to convert another one to a time would be an error without our words. */
+const LEAP_YEAR = '([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)';
+const DAYS = [
+  '(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])',
+  '(0[469]|11)-(0[1-9]|[12][0-9]|30)',
+  '02-(0[1-9]|1[0-9]|2[0-8])',
+].join('|');
+const DAY = `([0-9]{4}-(${DAYS})|${LEAP_YEAR}-02-29)`;
 const CLOCK = '([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.,][0-9]+)?';
 const TIME = `^${DAY}T${CLOCK}(Z|[+-]([01][0-9]|2[0-4]):[0-5][0-9])$`;
 
@@ -200,13 +206,13 @@ export const specSchema = ruled(
         'Name of a Secret that the operator creates in the same namespace and keeps up to date: identifier, addresses, SSH, admin console, and VNC with its password. Requires --connection-secrets.',
       ),
     expiresAt: z.iso
-      .datetime('must be a time such as 2027-01-31T18:00:00Z')
+      .datetime('must be a time that exists, such as 2027-01-31T18:00:00Z')
       .max(64)
       .meta({
         'x-kubernetes-validations': [
           {
             rule: `self.matches(r'${TIME}') && timestamp(self) > timestamp('1970-01-01T00:00:00Z')`,
-            message: 'must be a time such as 2027-01-31T18:00:00Z',
+            message: 'must be a time that exists, such as 2027-01-31T18:00:00Z',
           },
         ],
       })

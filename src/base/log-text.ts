@@ -18,7 +18,6 @@ export const STEPS: Readonly<Record<string, string>> = {
   change: 'changing its server',
   cancel: 'trying to cancel its server',
   expire: 'recording that its time is up',
-  // Users read "release" as a server that runs on.
   release: 'removing its finalizer',
   record: 'updating its record',
   wait: 'finding nothing to do',
@@ -29,7 +28,7 @@ export const STEPS: Readonly<Record<string, string>> = {
 const OTHER_FIELDS: ReadonlySet<string> = new Set([
   ...['time', 'level', 'msg', 'controller', 'reconcileID', 'uid', 'resourceVersion'],
   ...['apiVersion', 'kind', 'namespace', 'name', 'key', 'set', 'catalog'],
-  ...['step', 'code', 'error', 'err', 'durationMs'],
+  ...['step', 'request', 'code', 'error', 'err', 'durationMs'],
 ]);
 
 /** Without the stack of an error, which only JSON has. */
@@ -48,7 +47,9 @@ function stepText(line: LogLine, step: string): string {
   const action = STEPS[step] ?? `the step ${step}`;
   const failure = failureOf(line);
   const state = reason === undefined ? 'has no conditions yet' : `is ${text(reason)}`;
-  const what = failure === '' ? `${state} after ${action}` : `${state}: ${action} failed${failure}`;
+  // Its conditions are about the server of before.
+  const done = step === 'release' ? 'has no finalizer of the operator any more' : `${state} after ${action}`;
+  const what = failure === '' ? done : `${state}: ${action} failed${failure}`;
   const took = durationMs === undefined ? [] : [`${text(durationMs)} ms`];
   return `${objectOf(line)} ${what}${inBrackets([...details(line, ['reason']), ...took])}`;
 }

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import * as z from 'zod';
 import { KubeConfig, findHomeDir } from '@kubernetes/client-node';
+import { fileProblem } from '../base/file-problem.ts';
 import { KubeError } from './error.ts';
 import { CredentialPlugin, validateExec, type ExecCredential, type PluginHost } from './exec-credential.ts';
 import { environmentProxy, proxyUrl } from './proxy.ts';
@@ -97,7 +98,7 @@ export function readKubeconfig(files: readonly string[], { ofFlag }: { ofFlag: b
     } catch (error) {
       if (!ofFlag && (error as NodeJS.ErrnoException).code === 'ENOENT') continue;
       const what = ofFlag ? `--kubeconfig ${file}` : `the kubeconfig ${file}`;
-      throw new Error(`${what} cannot be loaded: ${(error as Error).message}`, { cause: error });
+      throw new Error(`${what} cannot be loaded: ${fileProblem(error)}`, { cause: error });
     }
   }
   return merged;

@@ -1,4 +1,5 @@
 /** One visit to one object: its newest version, its API key, and its writes. The operations share it. */
+import type { ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Missing } from '../accounts/decision/failure.ts';
 import type { Accounts, Found } from '../accounts/accounts.ts';
@@ -13,6 +14,7 @@ import { withPlan } from './decision/next.ts';
 import { holdsSomething, knownRecord } from './decision/known-record.ts';
 import { patchInWords, type RefusedWrite } from './decision/refused.ts';
 import type { Outcome } from './decision/types.ts';
+import { endOf, type PowerCall } from './decision/memo.ts';
 import { viewOf, withClaim, withMemo, type Circumstances, type View } from './decision/view.ts';
 import { wasRead } from './decision/server-status.ts';
 import { userDataText } from './operations/user-data.ts';
@@ -46,6 +48,23 @@ export interface VisitServices extends WriterServices {
   beginWriting: BeginWriting;
 }
 
+/** A request that orders, changes, switches or cancels a server. */
+type Request = 'order' | 'repeat' | 'change' | 'cancel' | PowerCall;
+
+/** What the log says of each request. */
+const SENDS: Readonly<Record<Request, string>> = {
+  order: 'sending the order',
+  repeat: 'sending the order again',
+  change: 'sending the change',
+  cancel: 'sending the cancellation',
+  'power-on': 'starting the server',
+  'power-off': 'switching the server off by force',
+  shutdown: 'shutting the server down',
+  dormant: 'making the server dormant',
+  wake: 'waking the server',
+  reboot: 'restarting the server',
+};
+
 /** Returns what to call at the end of an order; undefined: none may begin. */
 type BeginOrder = () => (() => void) | undefined;
 
@@ -58,6 +77,8 @@ export class Visit {
   #steppedAt: number;
   /** The wall clock minus the monotonic clock when the visit began (ms). */
   readonly #clocksDiffer: number;
+  /** This step has sent a request. */
+  #hasSent = false;
   readonly #reservations = new Set<Reservation>();
   readonly #beginOrder: BeginOrder;
   #endOrder: (() => void) | undefined;
@@ -154,12 +175,14 @@ export class Visit {
     const { timers } = this.services;
     const { name, next } = step;
     const memo = withPlan(next.memo, next.when, timers.now(), inputsOf(this.object), next.shows);
+    const before = knownRecord(this.object);
     const events = await this.#writer.write({ ...step, next: { ...next, memo } }, (patch, error) =>
       this.tellRefused(name, { what: patchInWords(patch), next, error }, 'metadata'),
     );
     const now = timers.monotonic();
-    this.#log(name, next, events, now - this.#steppedAt);
+    this.#log(name, next, { events, before, durationMs: now - this.#steppedAt });
     this.#steppedAt = now;
+    this.#hasSent = false;
   }
 
   /** As `tellRefused` in writer.ts. */
@@ -185,6 +208,19 @@ export class Visit {
     const { leads, timers } = this.services;
     const suspendedMs = Math.max(0, clocksDiffer(timers) - this.#clocksDiffer);
     return leads() && isRecent(readAt, timers.monotonic() + suspendedMs);
+  }
+
+  /** What is asked right before a request: whether it may be sent. The log then says that it is, so that even a crash leaves a trace. */
+  gate(request: Request, identifier: string | undefined, may: () => boolean): () => boolean {
+    const { namespace, name, uid } = this.object.metadata;
+    return () => {
+      if (!may()) return false;
+      const { attempt } = knownRecord(this.object) ?? {};
+      this.services.log.info({ namespace, name, uid, request, identifier, attempt }, SENDS[request]);
+      this.#hasSent = true;
+      // To write the line may have taken long.
+      return may();
+    };
   }
 
   /** From now until the visit ends, or keeps it. */
@@ -229,10 +265,11 @@ export class Visit {
     };
   }
 
-  #log(step: string, { error, record: written }: Outcome, events: readonly EventNote[], durationMs: number): void {
+  #log(step: string, next: Outcome, { events, before, durationMs }: Logged): void {
     const { log } = this.services;
+    const { error, record: written, memo } = next;
     const { namespace, name, uid, resourceVersion } = this.object.metadata;
-    const record = written ?? knownRecord(this.object);
+    const record = written ?? before;
     const fields = {
       namespace,
       name,
@@ -243,10 +280,12 @@ export class Visit {
       attempt: record?.attempt,
       task: record?.task,
       identifier: record?.identifier,
+      ...(step === 'cancel' && { cancellation: endOf(memo, record?.identifier)?.state }),
+      ...(events.length > 0 && { events: events.map(({ reason }) => reason) }),
       ...(error && { code: error.code, error: error.message }),
       durationMs: Math.round(durationMs * 10) / 10,
     };
-    const isNews = !REPEATED.has(step) && (written !== undefined || events.length > 0);
+    const isNews = this.#hasSent || (!REPEATED.has(step) && (written !== undefined || events.length > 0));
     if (error !== undefined) log.warn(fields, 'step failed');
     else if (isNews) log.info(fields, 'step done');
     else log.debug(fields, 'step done');
@@ -254,6 +293,12 @@ export class Visit {
 }
 
 const clocksDiffer = (timers: Timers): number => timers.now() - timers.monotonic();
+interface Logged {
+  events: readonly EventNote[];
+  /** The record before the step. */
+  before: ServerRecord | undefined;
+  durationMs: number;
+}
 
 /** Steps that repeat for the whole life of an object. */
 const REPEATED = new Set(['wait', 'follow', 'look']);

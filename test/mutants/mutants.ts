@@ -14,6 +14,27 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'sends requests without a line in the log',
+    file: 'src/virtual-server/visit.ts',
+    find: 'this.services.log.info({ namespace, name, uid, request,',
+    replace: 'this.services.log.debug({ namespace, name, uid, request,',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/log.test.ts'],
+  },
+  {
+    name: 'logs at its usual level no outcome of a cancellation',
+    file: 'src/virtual-server/visit.ts',
+    find: 'this.#hasSent || (',
+    replace: '(',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/log.test.ts'],
+  },
+  {
+    name: 'sends a request although the process no longer leads once its line is written',
+    file: 'src/virtual-server/visit.ts',
+    find: '      return may();',
+    replace: '      return true;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/log.test.ts'],
+  },
+  {
     name: 'tells the end of a change that is not done',
     file: 'src/virtual-server/decision/change-event.ts',
     find: 'if (!isHeld || record.change !== undefined)',

@@ -17,6 +17,7 @@ const VERSION_LABEL = 'app.kubernetes.io/version';
 export const GUARDS = [
   ...[
     'annotations',
+    'api-keys',
     'crd-deletion',
     'deletion-delay',
     'deletion-protection',

@@ -52,17 +52,31 @@ export function secretsOf({ catalogs, servers, sets }: NamespaceObjects): string
   return named.length === 0 ? [DEFAULT_API_KEY_SECRET] : [...new Set(named)].sort();
 }
 
-/** Whether each Secret that an object names exists. Rejects with CommandError. */
-export async function checkKeys(cluster: ClusterView, held: NamespaceObjects): Promise<CheckFinding[]> {
-  return Promise.all(
+/** The Secrets with API keys that objects name and that do not exist. Rejects with CommandError. */
+export async function missingKeys(cluster: ClusterView, held: NamespaceObjects): Promise<ReadonlySet<string>> {
+  const found = await Promise.all(
     secretsOf(held).map(async (name) => {
       const path = pathOf({ apiVersion: 'v1', plural: 'secrets' }, cluster.namespace, name);
       // The API server then sends no data of the Secret.
       const secret = await cluster.ask({ path, accept: ONLY_METADATA, absent: name });
-      if (secret !== undefined) return fine('key', `Secret ${name} exists`);
-      return wrong('key', `there is no Secret ${name}`, loginCommand(cluster.where, name));
+      return secret === undefined ? [name] : [];
     }),
   );
+  return new Set(found.flat());
+}
+
+/** Pure. */
+export function checkKeys(where: string, held: NamespaceObjects, missing: ReadonlySet<string>): CheckFinding[] {
+  return secretsOf(held).map((name) => {
+    if (!missing.has(name)) return fine('key', `Secret ${name} exists`);
+    const users = seen(held.servers).filter(({ spec }) => spec.apiKeySecretRef.name === name).length;
+    const use = users === 1 ? '1 server uses' : `${users} servers use`;
+    const effect =
+      users === 0
+        ? ''
+        : `, which ${use}: the operator has at most the key of before, and loses it when it restarts. It then cannot read or cancel them`;
+    return wrong('key', `there is no Secret ${name}${effect}`, loginCommand(where, name));
+  });
 }
 
 /** `now`: ms since the epoch. */

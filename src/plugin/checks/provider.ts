@@ -11,13 +11,18 @@ import { secretsOf, type NamespaceObjects } from './namespace.ts';
 
 const CHECK = 'provider';
 
-export function checkProvider({ where }: { where: string }, held: NamespaceObjects): CheckFinding[] {
+/** `missing`: the Secrets that do not exist. */
+export function checkProvider(
+  { where }: { where: string },
+  held: NamespaceObjects,
+  missing: ReadonlySet<string> = new Set(),
+): CheckFinding[] {
   const { catalogs } = held;
   if (catalogs instanceof CommandError) return [cannotSee(CHECK, catalogs)];
   const shown = new Set(catalogs.map(({ spec }) => spec.apiKeySecretRef.name));
   const others = secretsOf(held).filter((name) => !shown.has(name));
   return [
-    ...catalogs.flatMap((catalog) => aboutCatalog(catalog, where)),
+    ...catalogs.flatMap((catalog) => aboutCatalog(catalog, where, missing)),
     ...others.map((name) => {
       const what = `no ${CATALOG_KIND} shows whether the provider accepts the key in Secret ${name}`;
       return unknown(CHECK, what, creation(where, name).create);
@@ -25,9 +30,10 @@ export function checkProvider({ where }: { where: string }, held: NamespaceObjec
   ];
 }
 
-function aboutCatalog(catalog: ServerCatalog, where: string): CheckFinding[] {
+function aboutCatalog(catalog: ServerCatalog, where: string, missing: ReadonlySet<string>): CheckFinding[] {
   const { name } = catalog.metadata;
-  const who = `${name} (Secret ${catalog.spec.apiKeySecretRef.name})`;
+  const secret = catalog.spec.apiKeySecretRef.name;
+  const who = `${name} (Secret ${secret})`;
   // A catalog stays Ready while the provider is down.
   const trouble = [conditionOf(catalog, 'Stalled'), conditionOf(catalog, 'Reconciling')].find(
     (condition) => condition?.status === 'True',
@@ -39,7 +45,12 @@ function aboutCatalog(catalog: ServerCatalog, where: string): CheckFinding[] {
     return [wrong(CHECK, `${who} ${words}`, stepFor(why?.reason, catalog, where))];
   }
   return [
-    fine(CHECK, `${who}: login works`),
+    missing.has(secret)
+      ? unknown(
+          CHECK,
+          `${who}: what follows was read with the key that was there before; there is no key to log in with now`,
+        )
+      : fine(CHECK, `${who}: login works`),
     aboutLists(catalog),
     aboutServers(catalog, where),
     ...aboutOrders(catalog, where),

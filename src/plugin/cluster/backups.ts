@@ -6,7 +6,8 @@ import { GROUP, SERVER_KIND, RECORD_ANNOTATION } from '../../api/names.ts';
 import { inPhase, parseRecord, recordSchema, type ServerRecord } from '../../api/record.ts';
 import { isObject } from '../../base/deep-equal.ts';
 import { readDocuments } from '../../kube/yaml.ts';
-import { CommandError, EXIT, fileProblem } from '../terminal/failure.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { fileProblem } from '../../base/file-problem.ts';
 
 /** A record and the place where it was found. */
 export interface FoundRecord {
@@ -24,6 +25,9 @@ export interface Backup {
   /** Why the record in the annotation cannot be read. */
   problem?: string;
 }
+
+/** How many kinds an error names. */
+const NAMED_KINDS = 3;
 
 const MANIFEST = /\.(json|ya?ml)$/;
 
@@ -47,7 +51,11 @@ export async function readServers(file: string, input: NodeJS.ReadableStream): P
   const objects = await readObjects(file, input);
   const servers = objects.filter(([object]) => isServer(object));
   if (servers.length > 0) return servers;
-  throw new CommandError(EXIT.usage, `--filename ${file} contains no ${SERVER_KIND}`);
+  const kinds = [
+    ...new Set(objects.map(([{ kind }]) => (typeof kind === 'string' ? kind : 'an object without a kind'))),
+  ];
+  const instead = kinds.length === 0 ? '' : `, only ${kinds.slice(0, NAMED_KINDS).join(', ')}`;
+  throw new CommandError(EXIT.usage, `--filename ${file} contains no ${SERVER_KIND}${instead}`);
 }
 
 type Content = [name: string, text: string];

@@ -13,6 +13,7 @@ import { MERGE_PATCH } from '../../kube/client.ts';
 import { CommandError, EXIT, MovedError, TerminatingError, TransientError } from '../terminal/failure.ts';
 import { grantFor, REFUSAL } from './grants.ts';
 import { applyPatch } from './merge-patch.ts';
+import { fileProblem } from '../../base/file-problem.ts';
 import { similarTo } from '../../base/similar.ts';
 import { quoted } from '../../base/text.ts';
 
@@ -237,10 +238,11 @@ export class ClusterView {
     await this.#call({ method: 'PATCH', path, query, body: changes, contentType: MERGE_PATCH });
   }
 
-  /** False if there is no such object. */
-  async deleteObject(apiVersion: string, plural: string, name: string): Promise<boolean> {
+  /** False if there is no such object. `dryRun`: only asks whether it could be deleted. */
+  async deleteObject(apiVersion: string, plural: string, name: string, { dryRun = false } = {}): Promise<boolean> {
     const path = pathOf({ apiVersion, plural }, this.namespace, name);
-    return (await this.#call({ method: 'DELETE', path, absent: name })) !== undefined;
+    const query = dryRun ? DRY_RUN : {};
+    return (await this.#call({ method: 'DELETE', path, query, absent: name })) !== undefined;
   }
 
   /** Deletes exactly this version of the server; false if the object has changed, or is another one or gone. */
@@ -312,8 +314,7 @@ export class ClusterView {
     } catch (error) {
       const isRefusal = error instanceof KubeError && REFUSALS.has(error.code) && !REFUSAL.test(error.message);
       // The API server quotes the whole object before some mistakes.
-      if (isRefusal)
-        return { refusal: (STRICT_MISTAKE.exec(error.message)?.[0] ?? error.message).replace(UNCHECKED, LATER) };
+      if (isRefusal) return { refusal: inOurWords(STRICT_MISTAKE.exec(error.message)?.[0] ?? error.message) };
       throw explained(error, this.where);
     }
   }
@@ -418,6 +419,10 @@ export function timeOfEvent({ lastTimestamp, eventTime }: EventView): number {
 /** How the API server says after the mistakes of a new object that it has not checked our rules, as if it were another mistake. */
 const UNCHECKED = /, <nil>: Invalid value: null: some validation rules were not checked[^\]]*/;
 const LATER = '; the other rules are checked once this is correct';
+/** How the API server refuses a value of another type; it shows the type in place of the value. */
+const OTHER_TYPE = /(\S+): Invalid value: "(\w+)": \1 in body must be of type (\w+): "\2"/g;
+const inOurWords = (refusal: string): string =>
+  refusal.replace(UNCHECKED, LATER).replace(OTHER_TYPE, '$1: must be of type $3, and is of type $2');
 const STRICT_MISTAKE = /strict decoding error: .*/s;
 /** How the API server refuses unknown fields of a new object; it names them. */
 const UNKNOWN_IN_CREATE = 'strict decoding error: unknown field';
@@ -476,6 +481,6 @@ function failing<T>(work: () => T, flagIn: (error: Error) => string | undefined 
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const flag = flagIn(error);
-    throw new CommandError(EXIT.usage, flag === undefined ? error.message : `--${flag}: ${error.message}`);
+    throw new CommandError(EXIT.usage, flag === undefined ? error.message : `--${flag}: ${fileProblem(error)}`);
   }
 }

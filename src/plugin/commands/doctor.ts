@@ -1,7 +1,7 @@
 /** `kubectl vps doctor`: what a maintainer asks first, on one screen. It only reads, and shows no Secret. */
 import { version } from '../../base/version.ts';
 import { checkDefinitions, checkApiServer, checkPolicies } from '../checks/installation.ts';
-import { checkKeys, checkObjects, readNamespace, secretsOf } from '../checks/namespace.ts';
+import { checkKeys, checkObjects, missingKeys, readNamespace, secretsOf } from '../checks/namespace.ts';
 import { checkOperator } from '../checks/operator.ts';
 import { checkProvider } from '../checks/provider.ts';
 import { checkRights } from '../checks/rights.ts';
@@ -37,9 +37,14 @@ async function examine({ cluster, now }: Context, operatorNamespace: string): Pr
     ]);
     const rights = await seen('rights', () => checkRights(cluster, operatorNamespace, secretsOf(held)));
     const definitions = await seen('CRDs', async () => [await checkDefinitions(cluster, operator)]);
+    let missing: ReadonlySet<string> | undefined;
+    const keys = await seen('key', async () => {
+      missing = await missingKeys(cluster, held);
+      return checkKeys(cluster.where, held, missing);
+    });
     const namespace = [
-      ...(await seen('key', () => checkKeys(cluster, held))),
-      ...checkProvider(cluster, held),
+      ...keys,
+      ...checkProvider(cluster, held, missing),
       ...checkObjects(cluster, held, cluster.serverTime() ?? now()),
     ];
     return [own, ...server, ...definitions, ...operators, ...policies, ...rights, ...namespace];

@@ -18,6 +18,8 @@ import { clean } from '../terminal/terminal.ts';
 export interface Action {
   /** What an object is without any change, such as `already paused`. */
   unchanged: string;
+  /** The command that shows what comes of it. */
+  follow?: 'wait' | 'status';
   server: (context: Context, server: VirtualServer) => Promise<string | undefined>;
   set: (context: Context, set: VirtualServerSet) => Promise<string | undefined>;
 }
@@ -34,11 +36,13 @@ export async function actOnEach(
   action: Action,
 ): Promise<void> {
   const chosen = await chosenBy(context, names, selector);
+  const changed: string[] = [];
   let worst: CommandError | undefined;
   for (const { name, run } of chosen) {
     try {
       const done = await run(action);
       print(context, [`${name} ${done ?? `is ${action.unchanged}`}`]);
+      if (done !== undefined) changed.push(name);
     } catch (error) {
       if (!(error instanceof CommandError) || chosen.length === 1) throw error;
       worst ??= error;
@@ -48,6 +52,10 @@ export async function actOnEach(
       ]);
     }
   }
+  // `status` takes one name.
+  const followed = action.follow === 'status' ? changed.slice(0, 1) : changed;
+  if (action.follow !== undefined && followed.length > 0)
+    tell(context, [`follow the progress: kubectl vps ${action.follow} ${followed.join(' ')}${context.cluster.where}`]);
   if (worst !== undefined) throw new CommandError(worst.exitCode, 'not every object was changed');
 }
 

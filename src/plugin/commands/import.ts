@@ -51,7 +51,9 @@ export async function importServers(
     ...unknown.map((why) => `cannot tell whether there are more: ${why}`),
     ...(usable.length > 0
       ? ['nothing is applied: check each server, fill in the marked fields, then run kubectl apply -f on the file']
-      : ['no server to import']),
+      : unknown.length > 0
+        ? []
+        : ['no server to import']),
     ...(listing.length > 0 ? [`the list may be ${ages} old, or older if the operator does not run`] : []),
     ...nextCommand({ next }, cluster.where),
   ]);

@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import { GROUP, SERVER_PLURAL, SERVER_SINGULAR, SET_PLURAL, SET_SINGULAR } from '../../api/names.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
+import { without } from '../../base/without.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
@@ -76,7 +77,13 @@ async function look({ cluster }: Context, { allNamespaces, selector }: ListOptio
     ...sets.map((object): Item => ({ kind: 'set', object: VIRTUAL_SERVER_SETS.parse(object) })),
     ...servers.map((object): Item => ({ kind: 'server', object: VIRTUAL_SERVERS.parse(object) })),
   ];
-  return { items, whole: [...sets, ...servers], notes };
+  return { items, whole: [...sets, ...servers].map(withoutManagers), notes };
+}
+
+/** Without the fields that kubectl hides too. */
+function withoutManagers(object: unknown): unknown {
+  const shown = object as { metadata: { managedFields?: unknown } };
+  return { ...shown, metadata: without(shown.metadata, 'managedFields') };
 }
 
 const nameOf = ({ kind, object }: Item): string =>

@@ -51,12 +51,14 @@ export async function login(context: Context, options: LoginOptions): Promise<vo
   const { cluster } = context;
   const { secret } = options;
   const before = (await cluster.findObject('v1', 'secrets', secret)) as Stored | undefined;
+  const catalog = await catalogFor(context, secret);
+  // What a user pastes or types comes after the question, and a mistake in standard input before it.
+  const given = isInteractive(context.terminal) ? undefined : await readKey(context, options.keyId);
   if (before !== undefined && !options.yes && !(await agreed(context, `Replace the key in Secret ${secret}?`))) {
     tell(context, ['nothing was changed']);
     return;
   }
-  const catalog = await catalogFor(context, secret);
-  const key = await readKey(context, options.keyId);
+  const key = given ?? (await readKey(context, options.keyId));
   if (!options.skipCheck) await requireAccepted(context, key, options);
   if (before === undefined) {
     await cluster.createObject('v1', 'secrets', { kind: 'Secret', metadata: { name: secret }, stringData: key });
@@ -285,6 +287,14 @@ export async function logout(context: Context, { secret, yes }: LogoutOptions): 
   const catalogs = ((await cluster.listOf(CATALOG_PLURAL)) as ServerCatalog[]).filter(
     ({ spec }) => spec.apiKeySecretRef.name === secret,
   );
+  // The user may have the right to delete a Secret, and not to read it.
+  const isStored = await cluster.deleteObject('v1', 'secrets', secret, { dryRun: true });
+  if (!isStored && catalogs.length === 0)
+    throw new CommandError(
+      EXIT.notFound,
+      `there is no Secret ${secret} and no catalog that uses it in namespace ${JSON.stringify(cluster.namespace)}`,
+      [`kubectl vps logout${cluster.where} --secret NAME   # with another name`],
+    );
   if (!yes && !(await agreed(context, `Delete Secret ${secret} and ${plural(catalogs.length, 'catalog')}?`))) {
     tell(context, ['nothing was changed']);
     return;

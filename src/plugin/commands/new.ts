@@ -17,9 +17,9 @@ import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { SET_NAME, setSpecSchema } from '../../api/virtual-server-set.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { findCatalog, requireOffered } from '../state/catalogs.ts';
-import { requireName } from '../cluster/cluster.ts';
+import { requireName, type ClusterView } from '../cluster/cluster.ts';
 import { print, tell, type Context } from '../cluster/context.ts';
-import { CommandError, EXIT } from '../terminal/failure.ts';
+import { CommandError, EXIT, MovedError } from '../terminal/failure.ts';
 import { priceInWords, pricedServers } from '../state/order-price.ts';
 import { askForDiskSize, askForImage, askForKey, askForProduct } from '../screens/questions.ts';
 import { SET_FLAGS, setFlagIn, setSpecFrom, type SetFlags } from '../flags/set-flags.ts';
@@ -54,13 +54,28 @@ export async function applyManifest(context: Context, name: string, options: New
   const { cluster } = context;
   const { manifest: whole, price } = await manifestOf(context, name, options);
   const { apiVersion, ...manifest } = whole;
+  const plural = options.set ? SET_PLURAL : SERVER_PLURAL;
+  // What the API server refuses comes before the price.
+  await cluster.createObject(apiVersion, plural, manifest, { dryRun: true }).catch((error: unknown) => {
+    throw error instanceof MovedError ? existing(name, options, cluster) : error;
+  });
   tell(context, price);
-  await cluster.createObject(apiVersion, options.set ? SET_PLURAL : SERVER_PLURAL, manifest);
+  await cluster.createObject(apiVersion, plural, manifest);
   // As kubectl says it.
   print(context, [
     `${options.set ? SET_SINGULAR : SERVER_SINGULAR}.${GROUP}/${name} created`,
     `follow the progress: kubectl vps wait ${options.set ? 'set/' : ''}${name}${cluster.where}`,
   ]);
+}
+
+function existing(name: string, { set }: NewOptions, { namespace, where }: ClusterView): CommandError {
+  const argument = set ? `set/${name}` : name;
+  const kind = set ? SET_KIND : SERVER_KIND;
+  const change = set
+    ? `kubectl edit vpsset ${name}${where}   # changes it`
+    : `kubectl vps replace ${name}${where} --help   # orders another server in its place`;
+  const what = `there is already a ${kind} "${name}" in namespace "${namespace}", and nothing was created`;
+  return new CommandError(EXIT.failed, what, [`kubectl vps status ${argument}${where}`, change]);
 }
 
 async function manifestOf(context: Context, name: string, options: NewOptions) {

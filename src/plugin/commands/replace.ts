@@ -3,6 +3,7 @@
  * the objects, so the same command continues after an interruption at any point.
  */
 import { API_VERSION, DEFAULT_API_KEY_SECRET, SERVER_KIND, SERVER_PLURAL } from '../../api/names.ts';
+import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
 import { timeOf } from '../../virtual-server/decision/expiry.ts';
@@ -46,7 +47,8 @@ const ATTEMPTS = 5;
 export async function replace(context: Context, name: string, options: ReplaceOptions): Promise<void> {
   const { cluster, terminal } = context;
   requireName(name);
-  if (!options.yes && (options.filename === '-' || !isInteractive(terminal))) throw cannotAsk();
+  // The terminal cannot give both the manifest and the answer.
+  if (!options.yes && options.filename === '-' && isInteractive(terminal)) throw cannotAsk();
   const { old, next } = await look(context, name);
   if (old === undefined) {
     if (next === undefined) throw await cluster.noServer(name, 'rollout restart');
@@ -54,7 +56,11 @@ export async function replace(context: Context, name: string, options: ReplaceOp
     return;
   }
   const wanted = await wantedBy(context, old, options);
-  const ordered = next === undefined ? await order(context, old, wanted) : requireWanted(next, wanted);
+  if (next === undefined) await check(context, old, wanted);
+  else requireWanted(next, wanted);
+  // Asked before the order: without the answer, both servers would cost money.
+  if (!options.yes && (options.filename === '-' || !isInteractive(terminal))) throw cannotAsk();
+  const ordered = next ?? (await order(context, old, wanted));
   await untilReady(context, old, ordered, options.timeoutMs);
   const last = (await deleteOld(context, old, ordered, options.yes)) ?? old;
   const { server, isKept, delay } = fateOf(last);
@@ -131,11 +137,14 @@ async function wantedBy({ terminal }: Context, old: VirtualServer, options: Repl
   };
 }
 
-async function order(context: Context, old: VirtualServer, wanted: Wanted): Promise<VirtualServer> {
+const nameOfNext = (old: VirtualServer, { name }: Wanted): string => name ?? nextName(old.metadata.name);
+
+/** Throws CommandError if the server cannot be replaced, or not by this one. */
+async function check(context: Context, old: VirtualServer, wanted: Wanted): Promise<void> {
   const { cluster, now } = context;
   requireReplaceable(old, cluster.where, now());
   const { name: oldName } = old.metadata;
-  const name = wanted.name ?? nextName(oldName);
+  const name = nameOfNext(old, wanted);
   requireName(name);
   checkSpec(wanted.spec, { file: wanted.file });
   const { connectionSecretName, expiresAt = '' } = wanted.spec as Partial<VirtualServer['spec']>;
@@ -151,6 +160,15 @@ async function order(context: Context, old: VirtualServer, wanted: Wanted): Prom
   const taken = await cluster.find(name);
   if (taken !== undefined)
     throw new CommandError(EXIT.failed, `there is already a ${SERVER_KIND} ${name}: pass another name with --name`);
+  const spec = wanted.spec as VirtualServerSpec;
+  const catalog = await catalogOf(context, spec);
+  if (catalog !== undefined) requireOffered(catalog, spec, cluster.where, wanted.file);
+}
+
+async function order(context: Context, old: VirtualServer, wanted: Wanted): Promise<VirtualServer> {
+  const { cluster } = context;
+  const { name: oldName } = old.metadata;
+  const name = nameOfNext(old, wanted);
   await showPrice(context, old, name, wanted);
   await cluster.createObject(API_VERSION, SERVER_PLURAL, replacementOf(old, name, wanted.spec, wanted.described));
   tell(context, [
@@ -160,14 +178,16 @@ async function order(context: Context, old: VirtualServer, wanted: Wanted): Prom
   return cluster.get(name);
 }
 
-/** Throws CommandError if a catalog shows that the provider does not offer the server. */
+/** The command also works without the right to read catalogs. */
+function catalogOf({ cluster }: Context, spec: Partial<VirtualServerSpec>): Promise<ServerCatalog | undefined> {
+  const { name = DEFAULT_API_KEY_SECRET } = spec.apiKeySecretRef ?? {};
+  return findCatalog(cluster, name).catch(() => undefined);
+}
+
 async function showPrice(context: Context, old: VirtualServer, name: string, wanted: Wanted): Promise<void> {
   const { cluster } = context;
   const spec = wanted.spec as VirtualServerSpec;
-  const { name: secret = DEFAULT_API_KEY_SECRET } = (spec as Partial<VirtualServerSpec>).apiKeySecretRef ?? {};
-  // The command also works without the right to read catalogs.
-  const catalog = await findCatalog(cluster, secret).catch(() => undefined);
-  if (catalog !== undefined) requireOffered(catalog, spec, cluster.where, wanted.file);
+  const catalog = await catalogOf(context, spec);
   const { name: oldName } = old.metadata;
   const { server, isKept, delay } = fateOf(old);
   const later = delay === undefined ? '' : `, ${delay} after the deletion of ${oldName} (spec.deletionDelay)`;
@@ -181,14 +201,14 @@ async function showPrice(context: Context, old: VirtualServer, name: string, wan
 }
 
 /** Throws CommandError if the user now wants something else than what is already ordered. */
-function requireWanted(next: VirtualServer, { name, fields }: Wanted): VirtualServer {
+function requireWanted(next: VirtualServer, { name, fields }: Wanted): void {
   const { metadata, spec } = next;
   const given = spec as Record<string, unknown>;
   const others = [
     ...(name === undefined || name === metadata.name ? [] : ['name']),
     ...Object.keys(fields).filter((field) => !isDeepEqual(fields[field], given[field])),
   ];
-  if (others.length === 0) return next;
+  if (others.length === 0) return;
   const replaced = replacementMark(next)?.name ?? '';
   throw new CommandError(
     EXIT.usage,

@@ -8,7 +8,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { expiring } from '../../virtual-server/decision/expiry.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { requireName } from '../cluster/cluster.ts';
-import { agreed, cannotAsk, print, tell, type Context } from '../cluster/context.ts';
+import { agreed, print, tell, type Context } from '../cluster/context.ts';
 import { CommandError, EXIT, MovedError, TerminatingError } from '../terminal/failure.ts';
 import { followGoal } from '../screens/follow.ts';
 import { heldServer, mayHold } from '../state/recorded-order.ts';
@@ -16,7 +16,7 @@ import { progressLine } from '../screens/progress.ts';
 import { applierOf } from '../decisions/replacement.ts';
 import { setArgument, setOf } from '../state/set-members.ts';
 import { stuckServer } from '../screens/stuck.ts';
-import { clean, isInteractive } from '../terminal/terminal.ts';
+import { clean } from '../terminal/terminal.ts';
 import { naming, nextStep, type UndeletionStep } from '../decisions/undeletion.ts';
 
 export interface UndeleteOptions {
@@ -167,9 +167,8 @@ export interface CancelOptions {
 
 /** Deletes the object, and ends the delay if asked. Throws CommandError if the operator would not cancel the server. */
 export async function deleteAndCancel(context: Context, name: string, { now, yes }: CancelOptions): Promise<void> {
-  const { cluster, terminal } = context;
+  const { cluster } = context;
   requireName(name);
-  if (!yes && !isInteractive(terminal)) throw cannotAsk();
   const object = await cluster.get(name);
   const { identifier, isDying } = requireCancellable(object, now, cluster.where);
   const { deletionDelay } = object.spec;

@@ -5,7 +5,8 @@ import { CsvError, parse } from 'csv-parse/sync';
 import { identifierProblem } from '../../api/identifier.ts';
 import { identifierKey } from '../../base/identifier.ts';
 import { nameProblem } from '../cluster/cluster.ts';
-import { CommandError, EXIT, fileProblem } from '../terminal/failure.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { fileProblem } from '../../base/file-problem.ts';
 
 export interface ListedServer {
   namespace: string;

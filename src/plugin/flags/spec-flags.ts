@@ -4,6 +4,7 @@ import { Option, type Command } from 'commander';
 import type * as z from 'zod';
 import { USER_DATA_SECRET_TYPE } from '../../api/names.ts';
 import { advancedSchema, specSchema, type VirtualServerSpec } from '../../api/virtual-server.ts';
+import { fileProblem } from '../../base/file-problem.ts';
 import { collect, diskSizeOf, durationFor } from './arguments.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { readPublicKey } from './public-key.ts';
@@ -208,9 +209,7 @@ function contentOf(file: string): string {
     // Removes a byte order mark.
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const why =
-      error instanceof TypeError ? 'is no text in UTF-8' : `cannot be read${code === undefined ? '' : ` (${code})`}`;
+    const why = error instanceof TypeError ? 'is no text in UTF-8' : `cannot be read: ${fileProblem(error)}`;
     throw new CommandError(EXIT.usage, `--user-data: ${JSON.stringify(file)} ${why}`);
   }
 }

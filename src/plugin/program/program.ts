@@ -96,7 +96,14 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   const open = (command: Command, other?: string): ClusterView => {
     const { output: _output, ...flags } = command.optsWithGlobals<Globals>();
-    return new ClusterView({ ...flags, namespace: other ?? flags.namespace, onWarning });
+    const answered = answeredBy(command);
+    return new ClusterView({
+      ...flags,
+      namespace: other ?? flags.namespace,
+      onWarning: (text) => {
+        if (answered === undefined || !text.includes(`'${answered}'`)) onWarning(text);
+      },
+    });
   };
   program.hook('preAction', async (_program, command) => {
     const { namespace: given } = command.optsWithGlobals<Globals>();
@@ -311,7 +318,37 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   });
   addExamples(program);
   groupCommands(program);
+  pointToHelp(program);
   return program;
+}
+
+/** The policy whose warning the command has taken care of itself. */
+function answeredBy(command: Command): string | undefined {
+  switch (command.name()) {
+    case 'login':
+    case 'logout':
+      return 'vps-operator-api-keys';
+    case 'undelete':
+      return 'vps-operator-deletion-delay';
+    case 'cancel':
+      return command.opts<{ now: boolean }>().now ? 'vps-operator-deletion-delay' : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Mistakes that the help of the command explains. A wrong value is explained by its error. */
+const OF_HELP = /unknown (option|command)|missing required argument|argument missing|too many arguments/;
+
+/** Ends such an error with the help of the command that was typed. */
+function pointToHelp(command: Command, path = command.name()): void {
+  const usual = command.configureOutput();
+  const hint = `  ${path} --help   # shows its arguments and flags\n`;
+  command.configureOutput({
+    outputError: (text, write) =>
+      usual.outputError?.(text, (shown) => write(OF_HELP.test(text) ? `${shown.trimEnd()}\n${hint}` : shown)),
+  });
+  for (const each of command.commands) pointToHelp(each, `${path} ${each.name()}`);
 }
 
 /** What commander guesses, which is to look like our own hints. */

@@ -1,5 +1,4 @@
 /** How a command fails: a message for the user and an exit code for scripts. */
-import { getSystemErrorMessage } from 'node:util';
 import { CommanderError } from 'commander';
 import { clean, type Terminal } from './terminal.ts';
 
@@ -54,13 +53,6 @@ export class TerminatingError extends CommandError {
 /** A mistake in the arguments of a command for which 2 means something else. */
 export class UsageFailure extends CommanderError {
   override readonly name = 'UsageFailure';
-}
-
-/** Why a file cannot be read, without the call and the path that Node adds. */
-export function fileProblem(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { errno, message } = error as NodeJS.ErrnoException;
-  return errno === undefined ? message : getSystemErrorMessage(errno);
 }
 
 /** Prints the error and returns the exit code. */

@@ -27,8 +27,10 @@ const TIME = /^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8})(?:[.,]([0-9]+))?(?:Z|([+-]
 export function timeOf(text: string): number | undefined {
   const [, local = '', fraction = '0', sign, hours = '0', minutes = '0'] = TIME.exec(text) ?? [];
   const offset = (Number(hours) * UNITS_MS.h + Number(minutes) * UNITS_MS.m) * (sign === '-' ? -1 : 1);
-  const at = Date.parse(`${local}Z`) + Math.floor(Number(`0.${fraction}`) * UNITS_MS.s) - offset;
-  return Number.isNaN(at) ? undefined : at;
+  const whole = Date.parse(`${local}Z`);
+  // Date.parse takes 30 February for 2 March.
+  if (Number.isNaN(whole) || timestamp(whole) !== `${local}Z`) return undefined;
+  return whole + Math.floor(Number(`0.${fraction}`) * UNITS_MS.s) - offset;
 }
 
 /**

@@ -85,7 +85,8 @@ async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<O
   if (newer !== undefined) return newer;
   if (definition !== undefined) return heldBack(view, still.record, definition);
 
-  const sent = await answerOf(session.deleteServer(identifier, () => visit.mayActOn(liveAt)));
+  const maySend = visit.gate('cancel', identifier, () => visit.mayActOn(liveAt));
+  const sent = await answerOf(session.deleteServer(identifier, maySend));
   if (!sent.ok) return afterRefusal(visit.view(), still.record, shown, sent.error);
   if (shown.type === 'serverNotFound') return afterWord(visit.view(), still.record, shown, sent.value, shown);
   const after = await readAgain(identifier, session);

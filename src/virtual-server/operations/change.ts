@@ -82,7 +82,7 @@ export async function change(
     const said = `Server ${record.identifier} is not changed: ${known.error.why}`;
     return heldBack(view, record, { said }, view.timing.resyncMs);
   }
-  const line = { session, server: answer.server, maySend: (): boolean => visit.mayActOn(liveAt) };
+  const line = { session, server: answer.server, mayAct: (): boolean => visit.mayActOn(liveAt) };
   if (step.do === 'start') return turn(visit, current, step, line);
   const own = changeIn(current);
   const isReserved = step.do === 'send' && own?.phase === 'stop' && own.change === keyOfChange(step.changes);
@@ -104,7 +104,7 @@ export async function change(
 interface Line {
   session: Session;
   server: Server;
-  maySend: () => boolean;
+  mayAct: () => boolean;
 }
 
 const priceIn = ({ price, isUnpriced }: RecordedChange): Cost => ({ price, isUnpriced });
@@ -151,7 +151,7 @@ async function send(
   visit: Visit,
   record: Held,
   changes: readonly FieldChange[],
-  { session, maySend }: Line,
+  { session, mayAct }: Line,
   cost: Cost,
 ): Promise<Outcome> {
   const before = visit.view();
@@ -164,6 +164,7 @@ async function send(
     // The price counts until reads have shown for a while that nothing was changed.
     if (visit.hasChangedSince(before)) return lookAgain(visit.view(), record);
   }
+  const maySend = visit.gate('change', record.identifier, mayAct);
   const answer = await answerOf(session.changeServer(record.identifier, changeBody(changes), maySend));
   return afterChange(visit.view(), record, { tried, begun, asked }, answer);
 }
@@ -202,7 +203,7 @@ async function turn(
   visit: Visit,
   record: Held,
   step: Exclude<ChangeStep, { do: 'send' }>,
-  { session, maySend }: Line,
+  { session, mayAct }: Line,
 ): Promise<Outcome> {
   const before = visit.view();
   const memo = step.do === 'stop' ? toStop(before, record) : before.memo;
@@ -212,6 +213,7 @@ async function turn(
   if (visit.hasChangedSince(before)) return lookAgain(view, record);
   const call = step.do === 'stop' ? 'shutdown' : 'power-on';
   const { product } = view.object.spec;
+  const maySend = visit.gate(call, record.identifier, mayAct);
   const answer = await switchServer(session, record.identifier, { call, product }, maySend);
   return afterTurn(visit.view(), noted, step, answer);
 }

@@ -91,7 +91,7 @@ async function claimAndSend(
   }
 
   const answer = await opened.send(orderBody({ ...visit.object.spec, ...fromSecrets }), {
-    maySend: leads,
+    maySend: visit.gate('order', undefined, leads),
     sending: () => {
       visit.keeps(hourly);
       hourly.sent(attempt, timers.monotonic());

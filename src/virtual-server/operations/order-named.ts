@@ -231,7 +231,9 @@ async function claimAndSend(
     return goOn(claimed.memo);
   if (first === undefined) limit.again(visit.object.metadata.namespace, own.attempt, timers.monotonic());
   else first.sending();
-  const answer = await session.orderNamed(own.identifier, body, () => visit.mayActOn(liveAt));
+  const request = first === undefined ? 'repeat' : 'order';
+  const maySend = visit.gate(request, own.identifier, () => visit.mayActOn(liveAt));
+  const answer = await session.orderNamed(own.identifier, body, maySend);
   // A provider may refuse an order and carry it out all the same.
   if (answer.kind === 'notCreated' || answer.kind === 'notOffered') first?.createdNothing();
   const earlier = first === undefined ? (isAbsent ? 'absent' : 'unknown') : 'none';

@@ -42,7 +42,9 @@ export async function power(visit: Visit, at: View, operation: Power): Promise<O
       return goOn(withoutDue(visit.view().memo));
   }
   const { readAt } = found.due;
-  const answer = await switchServer(session, found.record.identifier, found.due, () => visit.mayActOn(readAt));
+  const { identifier } = found.record;
+  const maySend = visit.gate(operation.call, identifier, () => visit.mayActOn(readAt));
+  const answer = await switchServer(session, identifier, found.due, maySend);
   return afterCall(visit.view(), found.record, operation.call, answer);
 }
 

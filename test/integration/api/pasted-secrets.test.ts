@@ -103,8 +103,15 @@ it.each<[field: string, spec: Spec, message: string]>([
   [
     'expiresAt',
     { expiresAt: 'tomorrow' },
-    'spec.expiresAt: Invalid value: must be a time such as 2027-01-31T18:00:00Z',
+    'spec.expiresAt: Invalid value: must be a time that exists, such as 2027-01-31T18:00:00Z',
   ],
+  ...['2027-02-30T00:00:00Z', '2027-04-31T00:00:00Z', '2027-02-29T00:00:00Z', '2027-13-01T00:00:00Z'].map(
+    (expiresAt): [string, Spec, string] => [
+      `expiresAt ${expiresAt}`,
+      { expiresAt },
+      'spec.expiresAt: Invalid value: must be a time that exists',
+    ],
+  ),
   [
     'connectionSecretName',
     { connectionSecretName: 'Web' },
@@ -122,6 +129,9 @@ it.each([
   '2027-01-31T18:00:00.123456Z',
   '2027-01-31T18:00:00+02:00',
   '2027-01-31T18:00:00,5-24:00',
+  '2028-02-29T00:00:00Z',
+  '2400-02-29T00:00:00Z',
+  '2027-12-31T23:59:59Z',
 ])('a time may have each form of RFC 3339 that the operator reads: %s', async (expiresAt) => {
   const path = `/apis/${API_VERSION}/namespaces/${namespace}/virtualservers`;
   const call = { method: 'POST', path, query: { dryRun: 'All' }, body: manifest('web', { expiresAt }) } as const;

@@ -200,11 +200,46 @@ describe('deletionDelay', () => {
   });
 });
 
+describe('the deletion of a Secret', () => {
+  const secret = (name: string, keys: readonly string[], labels = {}): object => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, labels },
+    stringData: Object.fromEntries(keys.map((key) => [key, 'S3CR3T'])),
+  });
+
+  it('with an API key is accepted with a warning that names the way back, and shows no value', async () => {
+    await succeed(guarded.root, ['create', '--filename=-'], secret('vps-api-key', ['keyId', 'secret']));
+    const warned = await refusal(guarded.admin, [
+      'delete',
+      'secret',
+      'vps-api-key',
+      '--dry-run=server',
+      '--warnings-as-errors',
+    ]);
+    expect(warned).toContain('Servers whose VirtualServers use it run on and cost money');
+    expect(warned).toContain(`kubectl vps login --namespace ${guarded.namespace} --secret vps-api-key`);
+    expect(warned).not.toMatch(/S3CR3T|UzNDUjNU/);
+    await succeed(guarded.admin, ['delete', 'secret', 'vps-api-key']);
+  });
+
+  it.each([
+    ['without a key ID', ['secret'], {}],
+    ['without a secret', ['keyId'], {}],
+    ['without any data', [], {}],
+    ['that kubectl vps login has made to try a key', ['keyId', 'secret'], { 'vps-operator.dev/login': 'true' }],
+  ])('%s is accepted without a warning', async (_what, keys, labels) => {
+    await succeed(guarded.root, ['create', '--filename=-'], secret('other', keys, labels));
+    await succeed(guarded.admin, ['delete', 'secret', 'other', '--warnings-as-errors']);
+  });
+});
+
 describe('the policies', () => {
   it("pass the cluster's type checker", async () => {
     const ofBase = (await typeWarnings(guarded)).filter(([name]) => name !== 'vps-operator-connection-secrets');
     expect(ofBase).toEqual([
       ['vps-operator-annotations', undefined],
+      ['vps-operator-api-keys', undefined],
       ['vps-operator-crd-deletion', undefined],
       ['vps-operator-deletion-delay', undefined],
       ['vps-operator-deletion-protection', undefined],

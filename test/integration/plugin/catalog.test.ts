@@ -196,7 +196,11 @@ describe('kubectl vps new', () => {
     expect(spec).toMatchObject({ product: 'VPSX4', diskSize: 10240 });
     expect(metadata).toMatchObject({ labels: { tier: 'front' }, annotations: { 'example.org/url': 'a=b' } });
     const again = await run('web', ...flags, '--product', 'VPSX8', '--apply');
-    expect([again.code, again.stdout, again.stderr]).toEqual([1, '', expect.stringContaining('"web" already exists')]);
+    expect([again.code, again.stdout, again.stderr]).toEqual([
+      1,
+      '',
+      expect.stringContaining('there is already a VirtualServer "web"'),
+    ]);
     expect((await world.get('web'))?.metadata.resourceVersion).toBe(metadata?.resourceVersion);
     expect((await run('db', ...flags, '--apply', '-o', 'json')).code).toBe(2);
     expect((await run('db', ...COMPLETE, '--apply')).code).toBe(2);

@@ -47,7 +47,7 @@ describe('kubectl vps doctor', () => {
       "✓ clock           this computer's clock agrees with the API server's",
       '✓ CRDs            installed, without a label that tells their version',
       expect.stringMatching(/^✓ operator {8}\S+ is alive, version development$/),
-      '✓ guards          all 9 policies are installed',
+      '✓ guards          all 10 policies are installed',
       '✓ ordered fields  the policy is installed',
       expect.stringMatching(
         /^✓ rights {10}you may read servers; read sets and catalogs; .*; read the operator's log \(logs\)$/,
@@ -75,7 +75,7 @@ describe('kubectl vps doctor', () => {
     await world.http.call({ method: 'DELETE', path: `/api/v1/namespaces/${world.namespace}/secrets/vps-api-key` });
     const { code, stdout, stderr } = await doctor();
     expect([code, stderr]).toEqual([1, 'kubectl vps: 3 checks failed\n']);
-    expect(stdout).toMatch(/^✗ +there is no Secret vps-api-key\n +kubectl vps login$/m);
+    expect(stdout).toMatch(/^✗ +there is no Secret vps-api-key, which 1 server uses: .*\n +kubectl vps login$/m);
     expect(stdout).toMatch(
       /^✗ provider +other \(Secret other\) InvalidCredentials: .*\n +kubectl vps login --secret other {3}# stores a key$/m,
     );

@@ -256,7 +256,7 @@ it('refuses what the API server or the operator would refuse, with the field', a
   expect(detailOf(plan, 'typo')).toContain('unknown field "spec.prodct"');
   expect(detailOf(plan, 'keyless')).toContain('set at least one SSH key');
   expect(detailOf(plan, 'unit')).toMatch(
-    /spec\.diskSize in body must be of type integer: "string"; the other rules are checked once this is correct\]$/,
+    /spec\.diskSize: must be of type integer, and is of type string; the other rules are checked once this is correct\]$/,
   );
   expect(detailOf(plan, 'wrong')).toContain('does not know the annotation vps-operator.dev/adoptt');
   expect(code).toBe(1);

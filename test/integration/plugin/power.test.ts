@@ -25,24 +25,33 @@ const sent = ({ simulator }: World): string[] => simulator.ledger.power().map(({
 
 it('stops, starts, suspends and restarts a server', async (context) => {
   const { world, vps } = await withServer(context);
-  expect(await vps('stop', 'web')).toEqual([0, 'web will be shut down\n']);
+  expect(await vps('stop', 'web')).toEqual([0, 'web is to be off: the operator asks the provider to shut it down\n']);
   await world.waitForReason('web', 'PoweredOff', 'Ready');
   expect(await vps('wait', 'web')).toEqual([0, 'web is ready\n']);
   expect(await vps('stop', 'web')).toEqual([0, 'web is already to be off\n']);
   expect(await vps('reboot', 'web')).toEqual([1, expect.stringContaining('kubectl vps start web') as string]);
-  expect(await vps('start', 'web')).toEqual([0, 'web will be started\n']);
+  expect(await vps('start', 'web')).toEqual([0, 'web is to be on: the operator asks the provider to start it\n']);
   await world.waitForReason('web', 'Available', 'Ready');
-  expect(await vps('reboot', 'web')).toEqual([0, 'web will be restarted\n']);
+  expect(await vps('reboot', 'web')).toEqual([
+    0,
+    'web is to be restarted: the operator asks the provider to restart it, once\n',
+  ]);
   await world.waitForReason('web', 'Rebooted', 'Rebooted');
   expect(await vps('suspend', 'web')).toEqual([2, expect.stringContaining('--yes') as string]);
-  expect(await vps('suspend', 'web', '--yes')).toEqual([0, 'web will be made dormant\n']);
+  expect(await vps('suspend', 'web', '--yes')).toEqual([
+    0,
+    'web is to be dormant: the operator asks the provider to make it dormant\n',
+  ]);
   await world.waitForReason('web', 'Dormant', 'Ready');
   expect(sent(world)).toEqual(['shutdown', 'power-on', 'reboot', 'dormant']);
 });
 
 it('switches a server off by force that ignores the shutdown', async (context) => {
   const { world, vps } = await withServer(context, { shutdown: 'ignored' });
-  expect(await vps('stop', 'web', '--force')).toEqual([0, 'web will be switched off by force\n']);
+  expect(await vps('stop', 'web', '--force')).toEqual([
+    0,
+    'web is to be off: the operator asks the provider to switch it off by force\n',
+  ]);
   const off = await world.waitForReason('web', 'PoweredOff', 'Ready');
   expect(condition(off, 'Ready')).toMatchObject({ status: 'True' });
   expect(sent(world).at(-1)).toBe('power-off');
@@ -74,5 +83,34 @@ it('says of objects without a running server what will not happen', async (conte
   for (const words of [['stop'], ['start'], ['reboot'], ['protect'], ['extend', '--ttl=72h']])
     expect(await vps(words[0] ?? '', 'short', ...words.slice(1))).toEqual([1, expect.stringMatching(gone) as string]);
   expect(await vps('pause', 'web')).toEqual([0, expect.stringContaining('paused') as string]);
-  expect(await vps('stop', 'web')).toEqual([0, 'web will be shut down once it is resumed: it is paused\n']);
+  expect(await vps('stop', 'web')).toEqual([
+    0,
+    'web is to be off: the operator asks the provider to shut it down when the object is resumed\n',
+  ]);
+});
+
+it('refuses what the provider has no call for, once the operator has found that out', async (context) => {
+  const { world, vps } = await withServer(context, { power: 'missing' });
+  await readyServer(world, 'db');
+  // No one knows it before the first call.
+  expect(await vps('stop', 'db')).toEqual([0, expect.stringContaining('asks the provider to shut it down') as string]);
+  await world.waitForReason('db', 'PowerUnavailable');
+  expect((await vps('wait', 'db'))[1]).toContain('PowerUnavailable');
+  const [code, said] = await vps('stop', 'web');
+  expect([code, said]).toEqual([
+    1,
+    expect.stringContaining('the provider API has no call to shut a server down') as string,
+  ]);
+  expect(said).toMatch(/kubectl vps status db\n {2}kubectl vps ssh web -- poweroff/);
+  expect((await world.get('web'))?.spec.power).toBeUndefined();
+  // The same object again, and how to take the request back.
+  expect((await vps('stop', 'db'))[1]).toMatch(/kubectl vps start db {3}# takes the request back/);
+  expect(await vps('start', 'db')).toEqual([0, expect.stringContaining('db is to be on') as string]);
+  await world.waitForReason('db', 'Available', 'Ready');
+  expect(await vps('reboot', 'web')).toEqual([0, expect.stringContaining('web is to be restarted') as string]);
+  await world.waitForReason('web', 'RebootFailed', 'Rebooted');
+  expect(await vps('reboot', 'db')).toEqual([
+    1,
+    expect.stringMatching(/no call to restart a server.*\n {2}kubectl vps ssh db -- reboot/) as string,
+  ]);
 });

@@ -158,7 +158,8 @@ describe('kubectl vps replace', () => {
     await world.create(virtualServer('web-v2', withAnnotations({ 'vps-operator.dev/paused': 'true' })));
     await world.patch('web', { spec: { deletionProtection: false } });
     for (const [flags, code, says] of [
-      [[], 2, /not a terminal: pass --yes/],
+      [['--name', 'web-v3'], 2, /not a terminal: pass --yes/],
+      [[], 1, /there is already a VirtualServer web-v2: pass another name with --name/],
       [['--yes'], 1, /there is already a VirtualServer web-v2: pass another name with --name/],
       [['--yes', '--name', 'web'], 1, /there is already a VirtualServer web:/],
       [['--yes', '--name', 'Web'], 2, /Invalid VirtualServer name/],

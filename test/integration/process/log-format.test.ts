@@ -22,7 +22,9 @@ it('writes JSON into a pipe, and text if told so', async () => {
     expect(await text.ended).toBe(1);
     expect(text.stdout).toHaveLength(2);
     expect(text.stdout[0]).toMatch(TEXT);
-    expect(text.stdout[1]).toMatch(/Z FATAL operator failed: --kubeconfig \/none cannot be loaded: ENOENT/);
+    expect(text.stdout[1]).toMatch(
+      /Z FATAL operator failed: --kubeconfig \/none cannot be loaded: no such file or directory/,
+    );
   }
 });
 

@@ -91,7 +91,10 @@ describe('the operator bundle', () => {
   });
 
   it.for([
-    { args: ['--kubeconfig=/nowhere/config'], says: '--kubeconfig /nowhere/config cannot be loaded: ENOENT' },
+    {
+      args: ['--kubeconfig=/nowhere/config'],
+      says: '--kubeconfig /nowhere/config cannot be loaded: no such file or directory',
+    },
     { args: ['--journal-dir=/dev/null'], says: '--journal-dir /dev/null cannot be used: EEXIST' },
     {
       args: ['--metrics-bind-address=192.0.2.1:80'],

@@ -1,3 +1,4 @@
+import { timestamp } from '../../../src/base/duration.ts';
 import { describe, expect, it } from 'vitest';
 import { Accounts, type Use } from '../../../src/accounts/accounts.ts';
 import { createLogger } from '../../../src/base/logger.ts';
@@ -364,6 +365,31 @@ describe('after the Secret is gone', () => {
     expect(await accounts.get('ns', 'vps-api-key', held)).toMatchObject({
       value: { note: expect.stringContaining('last key') as string },
     });
+  });
+
+  it('the note says since when, which does not change with each read, and ends with the Secret', async () => {
+    const { secrets, account, accounts, timers } = setUp();
+    secrets.set('ns/vps-api-key', KEY);
+    await account(held);
+    secrets.delete('ns/vps-api-key');
+    timers.advance(REFRESH_MS);
+    const noted = async (): Promise<unknown> => await accounts.get('ns', 'vps-api-key', held);
+    const since = timestamp(timers.now());
+    const first = await noted();
+    expect(first).toMatchObject({
+      value: {
+        note: expect.stringMatching(
+          new RegExp(
+            `last key .*, since ${since}\\. The server runs on; once the operator restarts .* neither read nor cancel`,
+          ),
+        ) as string,
+      },
+    });
+    timers.advance(REFRESH_MS * 10);
+    expect(await noted()).toMatchObject({ value: { note: (first as { value: { note: string } }).value.note } });
+    secrets.set('ns/vps-api-key', KEY);
+    timers.advance(REFRESH_MS);
+    expect(await noted()).toMatchObject({ value: { note: undefined } });
   });
 
   it('the fallback replaces a last key that was refused', async () => {

@@ -53,9 +53,30 @@ describe('the log as text', () => {
       '2026-11-20T21:52:31Z team/web has no conditions yet after claiming an order (attempt 4da4a1110d3d747e, 1 ms)',
     ],
     [
-      'the end of an object, without a word that means a server that runs on',
-      { ...STEP, step: 'release', reason: 'Available', task: undefined, attempt: undefined },
-      '2026-11-20T21:52:31Z team/web is Available after removing its finalizer (5.2 ms)',
+      'the end of an object, without the state before, and without a word that means a server that runs on',
+      {
+        ...STEP,
+        step: 'release',
+        reason: 'Available',
+        task: undefined,
+        attempt: undefined,
+        events: ['ServerCancelled'],
+      },
+      '2026-11-20T21:52:31Z team/web has no finalizer of the operator any more (events ServerCancelled, 5.2 ms)',
+    ],
+    [
+      'that a request is sent',
+      {
+        level: 'info',
+        time: TIME,
+        namespace: 'team',
+        name: 'web',
+        uid: 'u',
+        request: 'cancel',
+        identifier: 'srv1',
+        msg: 'sending the cancellation',
+      },
+      '2026-11-20T21:52:31Z team/web: sending the cancellation (identifier srv1)',
     ],
     [
       'a step that the formatter does not know',

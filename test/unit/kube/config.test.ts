@@ -55,7 +55,7 @@ describe('loadCluster', () => {
   });
 
   it.each([
-    ['no file', undefined, 'cannot be loaded: ENOENT'],
+    ['no file', undefined, 'cannot be loaded: no such file or directory'],
     ['no current context', { 'current-context': '' }, 'no current-context'],
     ['an unknown context', { 'current-context': 'there' }, 'no context "there"'],
     ['an unknown cluster', { clusters: [] }, 'no cluster "c"'],

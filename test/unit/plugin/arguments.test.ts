@@ -49,7 +49,7 @@ describe('a spec from flags', () => {
   const check = (more: Partial<SpecFlags>) => () => checkSpec(specFrom({ ...flags, ...more }));
 
   it.each([
-    [{ expiresAt: 'tomorrow' }, '--expires-at: must be a time'],
+    [{ expiresAt: 'tomorrow' }, '--expires-at: must be a time that exists'],
     [{ userDataFrom: 'UP/key' }, '--user-data-from: must be the name of a Secret'],
     [{ userDataFrom: 'configmap/UP/key' }, '--user-data-from: must be the name of a ConfigMap'],
     [

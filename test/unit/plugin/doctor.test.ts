@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import { checkApiServer, checkDefinitions, GUARDS } from '../../../src/plugin/checks/installation.ts';
-import type { NamespaceObjects } from '../../../src/plugin/checks/namespace.ts';
+import { checkKeys, type NamespaceObjects } from '../../../src/plugin/checks/namespace.ts';
 import { checkProvider } from '../../../src/plugin/checks/provider.ts';
 import type { CheckFinding } from '../../../src/plugin/checks/checkup.ts';
 import type { ClusterView } from '../../../src/plugin/cluster/cluster.ts';
@@ -121,6 +121,34 @@ describe('the provider', () => {
     } as Reading;
     return { ...catalog, status: catalogStatus(catalog, reading, NOW) };
   };
+
+  it('contradicts itself about a key that is no longer there in no line, and says first what that means', () => {
+    const user = stored('web', (object) => ({
+      ...object,
+      spec: { ...object.spec, apiKeySecretRef: { name: 'team-key' } },
+    }));
+    const held = { catalogs: [read()], servers: [user], sets: [] };
+    const missing = new Set(['team-key']);
+    const findings = [...checkKeys(' -n team', held, missing), ...checkProvider({ where: ' -n team' }, held, missing)];
+    expect(findings.slice(0, 2)).toEqual([
+      {
+        check: 'key',
+        state: 'wrong',
+        message: expect.stringMatching(
+          /^there is no Secret team-key, which 1 server uses: the operator .* loses it when it restarts\. It then cannot read or cancel/,
+        ) as string,
+        steps: ['kubectl vps login -n team --secret team-key'],
+      },
+      {
+        check: 'provider',
+        state: 'unknown',
+        message: expect.stringMatching(/^mine \(Secret team-key\): .* there is no key to log in with now$/) as string,
+        steps: [],
+      },
+    ]);
+    expect(findings.map(({ message }) => message).join()).not.toContain('login works');
+    expect(checkKeys(' -n team', held, new Set())).toEqual([expect.objectContaining({ state: 'ok' })]);
+  });
 
   it('shows that the login works, the lists and their form, and the list of servers', () => {
     expect(found([read()])).toEqual([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { currentReason } from '../../../../../src/api/conditions.ts';
 import { HAND_OVER_ANNOTATION } from '../../../../../src/api/names.ts';
-import { clockOf, expiryOf } from '../../../../../src/virtual-server/decision/expiry.ts';
+import { clockOf, expiryOf, timeOf } from '../../../../../src/virtual-server/decision/expiry.ts';
 import { knownRecord } from '../../../../../src/virtual-server/decision/known-record.ts';
 import {
   HELD,
@@ -163,5 +163,25 @@ describe('the expiry of a server', () => {
     expect(clockOf(facts())).toBe(NOW);
     expect(clockOf(facts({ apiServerNow: NOW - 5 }))).toBe(NOW - 5);
     expect(clockOf(facts({ apiServerNow: NOW + 5 }))).toBe(NOW);
+  });
+});
+
+describe('a time', () => {
+  it.each([
+    '2027-02-30T00:00:00Z',
+    '2027-04-31T00:00:00Z',
+    '2027-02-29T00:00:00Z',
+    '2027-01-31T24:00:00Z',
+    '2027-13-01T00:00:00Z',
+  ])('that does not exist is no time, and cancels nothing: %s', (text) => {
+    expect(timeOf(text)).toBeUndefined();
+    expect(expiryOf({ spec: { ...web().spec, expiresAt: text } }, undefined)).toBeUndefined();
+  });
+
+  it.each<[string, number]>([
+    ['2028-02-29T00:00:00Z', Date.UTC(2028, 1, 29)],
+    ['2027-01-31T18:00:00,5-24:00', Date.UTC(2027, 1, 1, 18, 0, 0, 500)],
+  ])('may have each form that the API server accepts: %s', (text, at) => {
+    expect(timeOf(text)).toBe(at);
   });
 });
