@@ -221,8 +221,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'says of a server that stays that it is cancelled as soon as it is shown',
     file: 'src/virtual-server/decision/absence.ts',
-    find: "goes && object.spec.deletionPolicy !== 'Retain'",
-    replace: "object.spec.deletionPolicy !== 'Retain'",
+    find: 'const isToCancel = goes && cancelIsForbidden(object) === undefined;',
+    replace: 'const isToCancel = cancelIsForbidden(object) === undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/absence.test.ts'],
   },
   {
@@ -291,8 +291,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes the server of another object for the one of a failed order',
     file: 'src/virtual-server/operations/reads.ts',
-    find: "if (marked === 'other' || (!isUnguessable(order) && marked !== 'own')) continue;",
-    replace: "if (!isUnguessable(order) && marked !== 'own') continue;",
+    find: "if (marked === 'other' || (marked !== 'own' && (!isUnguessable(order) || isOfAnother(order, answer.server)))) continue;",
+    replace: "if (marked !== 'own' && (!isUnguessable(order) || isOfAnother(order, answer.server))) continue;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
@@ -1169,8 +1169,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes the product that a dormant server is shown as for its own',
     file: 'src/virtual-server/decision/price.ts',
-    find: 'const current: Server = isDormant && last !== undefined ?',
-    replace: 'const current: Server = isDormant && last === null ?',
+    find: 'isDormant && last !== undefined ? { ...server, product: undefined, specs: undefined } : server;',
+    replace: 'isDormant && last === null ? { ...server, product: undefined, specs: undefined } : server;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
   {
@@ -2259,8 +2259,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'treats an unreadable expiry as past',
     file: 'src/virtual-server/decision/expiry.ts',
-    find: 'return Number.isNaN(at) ? undefined : at;',
-    replace: 'return at;',
+    find: 'if (Number.isNaN(whole) || timestamp(whole) !== `${local}Z`) return undefined;',
+    replace: 'if (!Number.isNaN(whole) && timestamp(whole) !== `${local}Z`) return undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/expiry.test.ts'],
   },
   {
@@ -2858,8 +2858,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders beside an orphan of unknown price',
     file: 'src/virtual-server/shared/limits.ts',
-    find: 'if (orphaned.length > 0) return',
-    replace: 'if (orphaned.length > 99) return',
+    find: 'if (some.length > 0) return { full',
+    replace: 'if (some.length > 99) return { full',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
   },
   {
@@ -3201,8 +3201,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'cancels a server without reading it first',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'const shown = await readServer(identifier, record.account, session, visit.object);',
-    replace: "const shown = { type: 'serverNotFound', counts: true, detail: '' } as ServerAnswer;",
+    find: 'const read = await readServer(identifier, record.account, session, visit.object);',
+    replace: "const read = { type: 'serverNotFound', counts: true, detail: '' } as ServerAnswer;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -3417,8 +3417,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'treats a refused DELETE like one whose answer was lost',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'const evidence = mayHaveActed(error) ? withRequest(memo, identifier) : memo;',
-    replace: 'const evidence = withRequest(memo, identifier);',
+    find: 'const evidence = mayHaveActed(error) ? withRequest(memo, identifier, saidBefore) : memo;',
+    replace: 'const evidence = withRequest(memo, identifier, saidBefore);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {

@@ -22,7 +22,8 @@ import { keysProblem } from '../../api/public-key.ts';
 import { specProblem } from '../../virtual-server/decision/spec.ts';
 import { givenBy } from '../../virtual-server/decision/taking.ts';
 import type { Operation } from '../../virtual-server/decision/types.ts';
-import { cancelIsForbidden, viewOf } from '../../virtual-server/decision/view.ts';
+import { PROTECTED } from '../../virtual-server/decision/sentences.ts';
+import { cancelIsForbidden, isProtected, viewOf } from '../../virtual-server/decision/view.ts';
 import { HandOvers } from '../../virtual-server/shared/hand-overs.ts';
 import { Holders, holdingOf } from '../../virtual-server/shared/holders.ts';
 import { heldRecord } from '../../virtual-server/shared/objects.ts';
@@ -267,6 +268,9 @@ export function endingOf(object: VirtualServer, scene: Scene): Outcome {
   const taker = takerOf(object);
   const isKept = taker !== undefined && ['cancel', 'look', 'follow'].includes(operation.type);
   if (isKept) return { verb: 'release', detail: `${serverOf(object)} keeps running, for hand-over to ${taker}` };
+  // The operator looks for the server all the same.
+  if (isProtected(object.spec) && operation.type !== 'release')
+    return { verb: 'refuse', detail: `DeletionProtected: ${PROTECTED}` };
   switch (operation.type) {
     case 'cancel':
     case 'look':

@@ -7,7 +7,7 @@ import { isDeepEqual } from '../../base/deep-equal.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { backoffMs, callProblem, keyPauseMs, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
-import { ResponseError, type ProviderError } from '../../provider/error.ts';
+import type { ProviderError, ResponseError } from '../../provider/error.ts';
 import { changedEvent } from './change-event.ts';
 import { compose, eventsOf, type Parts } from './compose.ts';
 import { withOpen } from './open.ts';
@@ -170,7 +170,8 @@ export function failed(at: View, operation: Planned, error: ProviderError, recor
 }
 
 /** As the provider answers for a server that is still being created. */
-export const saysExists = (error: ProviderError): boolean => error instanceof ResponseError && error.status === 409;
+export const saysExists = (error: ProviderError | ResponseError): boolean =>
+  'status' in error && error.status === 409;
 
 /**
  * Your annotation that the server is gone is enough if the provider cannot be asked. Undefined if there is none, or if the
