@@ -296,6 +296,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
+    name: 'believes your word with the key of another account while the order may be on its way',
+    file: 'src/virtual-server/decision/named.ts',
+    find: 'return !mayArrive(own, { ...view, monotonic: unaskable.at });',
+    replace: 'return true;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
     name: 'waits forever for a server that is being created',
     file: 'src/virtual-server/operations/order-named.ts',
     find: "    if (!saysExists(answer.error)) return failed(read, 'order', answer.error);\n    if (isRepeatedTooLong(record, read)) return unanswered(read, record);",

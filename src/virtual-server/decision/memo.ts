@@ -98,6 +98,11 @@ export interface Evidence {
   createdNothing?: { attempt: string; at: number } | undefined;
   /** The last server that was read with this identifier cannot be proven to be the object's server. */
   unrecognized?: string | undefined;
+  /**
+   * At `at` (monotonic, ms), after your word about the order of this server, the API key was of another account than that order. So
+   * no answer said anything about the server.
+   */
+  unaskable?: { identifier: string; at: number } | undefined;
   end?: End | undefined;
   change?: Changing | undefined;
   boot?: Boot | undefined;

@@ -150,14 +150,19 @@ export function mayArrive(record: Named, view: View): boolean {
 export const isDeniedSince = ({ memo: { evidence }, inputs }: View, identifier: string): boolean =>
   evidence.denials?.of === `server ${identifier}` && evidence.denials.inputs === inputs;
 
-/** The provider shows no server of the order, or another one, and no request could be on its way when it was asked. */
+/**
+ * The provider shows no server of the order, or another one, or cannot be asked with this key; and no request could be on its way
+ * when it was asked.
+ */
 export function isNamedLost(view: OwnView, own: Named): boolean {
   const { memo, inputs } = view;
-  const { denials, unrecognized, asked } = memo.evidence;
+  const { denials, unrecognized, unaskable, asked } = memo.evidence;
   if (taskIsOver(view) || (own.task !== undefined && !isTaskLost(view))) return false;
   if (denials !== undefined && isDeniedSince(view, own.identifier))
     return !mayArrive(own, { ...view, monotonic: denials.lastAt });
   const isOther = own.sent.chosen === true && unrecognized === own.identifier;
+  // Nothing with this key can speak against your word, and the key of that account may be lost.
+  if (unaskable?.identifier === own.identifier) return !mayArrive(own, { ...view, monotonic: unaskable.at });
   return isOther && asked === inputs && !mayArrive(own, view);
 }
 

@@ -37,7 +37,7 @@ import {
   sentAgain,
 } from '../decision/named.ts';
 import { endVisit, failed, goOn, jittered, parked, retryLater, saysExists, withoutKey } from '../decision/outcome.ts';
-import { LISTED } from '../decision/sentences.ts';
+import { LISTED, OTHER_KEY } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { untilSent, withMemo, type View } from '../decision/view.ts';
 import type { OrderTerms } from '../shared/limits.ts';
@@ -128,6 +128,11 @@ export async function dueToRepeat(
   const isInUse = record.sent.inUse === true;
   if (!answer.counts) {
     visit.suspectKey();
+    if (answer.detail === OTHER_KEY && isDenied(read, record)) {
+      const unaskable = { identifier: record.identifier, at: read.monotonic };
+      const view = withMemo(read, withEvidence(read.memo, { unaskable }));
+      if (decide(view).type === 'record') return goOn(view.memo);
+    }
     // Another key may see another account, in which the same order would create a second server.
     return answer.detail === LISTED && !isRepeatedTooLong(record, read)
       ? waiting(read, record, capitalized(LISTED))

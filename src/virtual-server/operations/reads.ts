@@ -132,7 +132,8 @@ export async function lookForFailed(
     if (answer.type === 'server' && !saysCancelled(answer.server.status)) {
       // The provider may have given the identifier to another order since.
       const marked = namesOwner({ metadata: { uid: order.owner ?? uid } }, answer.server);
-      if (marked === 'other' || (marked !== 'own' && (!isUnguessable(order) || isOfAnother(order, answer.server)))) continue;
+      if (marked === 'other' || (marked !== 'own' && (!isUnguessable(order) || isOfAnother(order, answer.server))))
+        continue;
       // Nor one that another object holds, while it counts as missing there.
       const fingerprint = fingerprintOf(answer.server);
       if (marked !== 'own' && others.withServer(order.identifier, { account, fingerprint, missing: true }).length > 0)

@@ -585,6 +585,25 @@ describe('an order without an answer', () => {
       expect(recordIn(await next(later, NOW + 3 * MINUTE, given))).toMatchObject({ attempt: 'a1' });
     });
 
+    it('is given up with the key of another account, which cannot ask for the server, once nothing can be on its way', async () => {
+      const other = { ...denied, account: 'another-account' } as const;
+      const soon = await next(await saying(), NOW + MINUTE, other);
+      expect(recordIn(soon)).toMatchObject({ attempt: 'a1' });
+      expect(shownBy(soon).message).toContain(`Annotation vps-operator.dev/${word} counts only once`);
+      expect(recordIn(await next(soon, after, other))?.settled).toEqual(['a1']);
+    });
+
+    it('is not given up because of a key that has since been put back', async () => {
+      const other = { ...denied, account: 'another-account' } as const;
+      const { object = web(), ...first } = await next(await ordering(lost), after, other);
+      const annotations = { ...object.metadata.annotations, ...said };
+      const asked = { ...first, object: { ...object, metadata: { ...object.metadata, annotations } } };
+      const answers = { server: DENIED, servers: [IDENTIFIER] };
+      const back = await next(asked, after + MINUTE, { listsServers: true, answers });
+      expect(sentIn(back)).toBe(0);
+      expect(recordIn(back)).toMatchObject({ attempt: 'a1' });
+    });
+
     it('is not given up by a denial from before the last question', async () => {
       const { object = web(), memo } = await saying();
       const denials = denialsOf(`server ${IDENTIFIER}`, inputsOf(object));
