@@ -118,7 +118,7 @@ describe('the install files', () => {
         metadata.name === 'vps-operator-ordered-fields' ||
         metadata.labels?.[COMPONENT] === 'guards',
     );
-    expect(kept).toHaveLength(25);
+    expect(kept).toHaveLength(27);
     for (const { metadata } of kept)
       expect(metadata.annotations).toMatchObject({
         'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',

@@ -9,7 +9,7 @@ import { strangerIn } from '../support/service-account.ts';
 import { createWorld } from '../support/world.ts';
 
 const folder = usePlugin();
-const STEP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (DEBUG )?\S+\/web (is|has) /;
+const STEP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (DEBUG )?\S+\/web(?:: sending the| is| has) /;
 
 /** A world with two servers, whose operator's lines are in the logs of two pods, in turn. */
 async function createLogged() {
