@@ -70,7 +70,9 @@ export const advancedSchema = z
       .optional()
       .describe('Host machine that the server is created on. Only with a private cloud.'),
     extraCores: extra.describe('Cores in addition to the product. Only with a private cloud.'),
-    extraMemory: extra.describe('Memory in addition to the product, in MB; the public service accepts multiples of 1024. Only with a private cloud.'),
+    extraMemory: extra.describe(
+      'Memory in addition to the product, in MB; the public service accepts multiples of 1024. Only with a private cloud.',
+    ),
     cpuMode: z
       .enum(['Performance', 'Compatibility'])
       .optional()

@@ -170,8 +170,7 @@ export function failed(at: View, operation: Planned, error: ProviderError, recor
 }
 
 /** As the provider answers for a server that is still being created. */
-export const saysExists = (error: ProviderError | ResponseError): boolean =>
-  'status' in error && error.status === 409;
+export const saysExists = (error: ProviderError | ResponseError): boolean => 'status' in error && error.status === 409;
 
 /**
  * Your annotation that the server is gone is enough if the provider cannot be asked. Undefined if there is none, or if the
