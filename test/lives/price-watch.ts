@@ -228,7 +228,7 @@ export class PriceWatch {
     const kept = { product, specs: { ...status.specs, diskSize }, price: amount };
     // The record may be older than the last read, since etcd was restored.
     const last = isPriceAsleep(amount) ? this.#lastAwake.get(metadata.uid) : kept;
-    return { ...object, status: { ...unpriced, ...last } as VirtualServer['status'] };
+    return { ...object, status: { ...unpriced, ...last } };
   }
 
   /** The objects that exist, as if no server were dormant. */

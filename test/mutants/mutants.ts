@@ -291,8 +291,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes the server of another object for the one of a failed order',
     file: 'src/virtual-server/operations/reads.ts',
-    find: "if (marked === 'other' || (marked !== 'own' && (!isUnguessable(order) || isOfAnother(order, answer.server)))) continue;",
-    replace: "if (marked !== 'own' && (!isUnguessable(order) || isOfAnother(order, answer.server))) continue;",
+    find: "if (marked === 'other' || (marked !== 'own' && (!isUnguessable(order) || isOfAnother(order, answer.server))))",
+    replace: "if (marked !== 'own' && (!isUnguessable(order) || isOfAnother(order, answer.server)))",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
@@ -300,6 +300,13 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/named.ts',
     find: 'return !mayArrive(own, { ...view, monotonic: unaskable.at });',
     replace: 'return true;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'keeps the time of the first denial where the provider has no list',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: "if (unlisted === 'no') return { ...before, lastAt: at.monotonic, inputs: at.inputs };",
+    replace: "if (unlisted === 'no') return before;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {

@@ -183,7 +183,7 @@ function deniedBy(at: View, { identifier }: Named, unlisted: Unlisted): Denials 
   const what = `server ${identifier}`;
   const { denials: before } = at.memo.evidence;
   if (before?.of !== what) return denied(at, what, unlisted);
-  if (unlisted === 'no') return before;
+  if (unlisted === 'no') return { ...before, lastAt: at.monotonic, inputs: at.inputs };
   return denied(before.unlisted === 'no' ? withMemo(at, withoutDenials(at.memo)) : at, what, unlisted);
 }
 

@@ -593,6 +593,14 @@ describe('an order without an answer', () => {
       expect(recordIn(await next(soon, after, other))?.settled).toEqual(['a1']);
     });
 
+    it('is given up too if the provider has no list, and has denied the server before', async () => {
+      const unlisted = { answers: { ...denied.answers, servers: new ResponseError(404, 'no such call', {}) } };
+      const { object = web(), ...first } = await next(await ordering(inUse), NOW + MINUTE, unlisted);
+      const annotations = { ...object.metadata.annotations, ...said };
+      const asked = { ...first, object: { ...object, metadata: { ...object.metadata, annotations } } };
+      expect(recordIn(await next(asked, after, unlisted))?.settled).toEqual(['a1']);
+    });
+
     it('is not given up because of a key that has since been put back', async () => {
       const other = { ...denied, account: 'another-account' } as const;
       const { object = web(), ...first } = await next(await ordering(lost), after, other);
