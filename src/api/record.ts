@@ -158,11 +158,14 @@ const priceSchema = open({
     .describe('Since when the provider states no price of the server that can be read.'),
 }).describe('What the server costs, and of which product, disk size and extras that is the price.');
 
+const changePrice = z.number().min(0).max(MAX_PRICE).optional();
+const isUnpriced = z.literal(true).optional().describe('In place of `price`: what the server will cost is unknown.');
+
 const changeSchema = open({
   identifier,
-  change: z.string().max(512).describe('What the change sends.'),
+  change: z.string().max(512).describe('What the change sends. Of a long text, the start.'),
   since: z.iso.datetime().max(64).describe('When the operator began it.'),
-  sentAt: z.iso.datetime().max(64).optional().describe('When the provider last accepted it.'),
+  acceptedAt: z.iso.datetime().max(64).optional().describe('When the provider last accepted it.'),
   phase: z
     .enum(['stop', 'start'])
     .optional()
@@ -174,30 +177,42 @@ const changeSchema = open({
   isRestarted: z.literal(true).optional().describe('The server is restarted for a resize that waits for that.'),
   refused: z.string().max(MAX_SAID).optional().describe('Why it is not sent again.'),
   isUnavailable: z.literal(true).optional().describe('The provider has no such call.'),
-  price: z
-    .number()
-    .min(0)
-    .max(MAX_PRICE)
+  price: changePrice.describe(
+    'What the server is expected to cost after it, while the server is shut down for it and it is not sent.',
+  ),
+  isUnpriced,
+  sentAt: z.iso
+    .datetime()
+    .max(64)
     .optional()
-    .describe('What the server is expected to cost after it, from before it is stopped for it until it is given up.'),
-  isUnpriced: z.literal(true).optional().describe('In place of `price`: what the server will cost is unknown.'),
-  isOpen: z
-    .literal(true)
-    .optional()
-    .describe(
-      'What has this price may be made although no answer says so: it was about to be sent, or an earlier change was sent.',
-    ),
-}).describe('A change of the server in place.');
+    .describe('In place of `acceptedAt`, from an earlier version, which noted with the change what it may cost.'),
+}).describe('The change of the server in place that the operator makes.');
+
+const changeRequestsSchema = open({
+  identifier,
+  at: z.iso.datetime().max(64).describe('When the last of them was sent.'),
+  change: z.string().max(512).optional().describe('What they send. Absent if they do not all send the same.'),
+  price: changePrice.describe(
+    'What the server is expected to cost after the dearest of them. Absent if none concerns the price.',
+  ),
+  isUnpriced,
+}).describe(
+  'Requests to change the server that may still have an effect: each was about to be sent, and no answer refused it. ' +
+    'They end when reads show them, or have not shown them for 30 minutes.',
+);
 
 const triesSchema = open({
   identifier,
-  generation: z.int().min(0).describe('Generation of the object for which these count.'),
+  wanted: z.string().max(512).describe('What spec asks for, in the fields for which these count.'),
   stops: z
     .int()
     .min(0)
-    .describe('How often the server may have been shut down for changes. Counts a shutdown before it is asked for.'),
+    .describe(
+      'How often the server may have been shut down for changes. Counts a shutdown before it is asked for, and requests in a row ' +
+        'without an answer as one.',
+    ),
   takenBack: z.int().min(0).describe('How often the provider has taken back a field when it made a change.'),
-}).describe('How often the operator has tried to make the server what this generation of spec asks for.');
+}).describe('How often the operator has tried to make the server what spec asks for.');
 
 /** The format that this version writes, and the newest format that it understands. */
 export const RECORD_FORMAT = 2;
@@ -236,6 +251,7 @@ const shape = {
   reboot: onceSchema.optional(),
   forceOff: onceSchema.optional(),
   change: changeSchema.optional(),
+  changeRequests: changeRequestsSchema.optional(),
   tries: triesSchema.optional(),
   goneRefuted: z
     .literal(true)
@@ -302,6 +318,7 @@ const ABOUT = {
   reboot: 'server',
   forceOff: 'server',
   change: 'server',
+  changeRequests: 'server',
   tries: 'server',
   goneRefuted: 'holding',
   missingAt: 'holding',
@@ -383,6 +400,7 @@ export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export type DoneOnce = z.infer<typeof onceSchema>;
 export type RecordedPrice = z.infer<typeof priceSchema>;
 export type RecordedChange = z.infer<typeof changeSchema>;
+export type RecordedRequests = z.infer<typeof changeRequestsSchema>;
 export type RecordedTries = z.infer<typeof triesSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
 export type FailedOrder = z.infer<typeof failedSchema>;

@@ -4,7 +4,7 @@
  */
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { isPaused } from '../../src/api/server-state.ts';
-import { differencesOf } from '../../src/virtual-server/decision/change.ts';
+import { differencesOf } from '../../src/virtual-server/decision/change-fields.ts';
 import type { Server } from '../../src/provider/types.ts';
 import type { PowerEntry } from '../../src/simulator/ledger.ts';
 import type { Simulation } from '../../src/simulator/index.ts';

@@ -10,7 +10,7 @@ import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { quoted } from '../../base/text.ts';
 import { keyOf } from '../../kube/resource.ts';
-import { differencesOf } from '../../virtual-server/decision/change.ts';
+import { differencesOf } from '../../virtual-server/decision/change-fields.ts';
 import { decide } from '../../virtual-server/decision/decide.ts';
 import { delayEndOf } from '../../virtual-server/decision/delay.ts';
 import { takerOf } from '../../virtual-server/decision/inputs.ts';

@@ -6,9 +6,9 @@ import { priceText } from './price.ts';
 
 /** `before`: the record before the read. Undefined unless the operator has sent a change that the server now shows, or that is no longer wanted. */
 export function changedEvent(before: ServerRecord | undefined, after: VirtualServerStatus): EventNote | undefined {
-  const { sentAt, refused } = before?.change ?? {};
+  const { acceptedAt, refused } = before?.change ?? {};
   // Nearly every visit ends here, and the mirror is parsed after that only.
-  if (sentAt === undefined || refused !== undefined) return undefined;
+  if (acceptedAt === undefined || refused !== undefined) return undefined;
   const record = mirrorIn(after);
   const isHeld = record?.identifier !== undefined && (record.missingAt ?? record.expiredAt) === undefined;
   if (!isHeld || record.change !== undefined) return undefined;

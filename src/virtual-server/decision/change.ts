@@ -2,7 +2,7 @@
  * How a server that was just read differs from spec in what can be changed in place, and what to do about it: one step at a
  * time, and the record notes beforehand what must survive a crash. Pure.
  */
-import { CHANGEABLE_ADVANCED } from '../../api/ordered-fields.ts';
+import { requestsIn, type Cost } from '../../api/change-requests.ts';
 import type { Held, RecordedChange, RecordedTries } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isRunning, powerStateOf } from '../../api/server-state.ts';
@@ -11,109 +11,24 @@ import { isSameIdentifier } from '../../base/identifier.ts';
 import { cut, ended } from '../../base/text.ts';
 import { without } from '../../base/without.ts';
 import type { Finding, Verdict } from '../../controller/conditions.ts';
-import type { ChangeBody, Server } from '../../provider/types.ts';
+import type { Server } from '../../provider/types.ts';
+import {
+  allDifferences,
+  differencesOf,
+  fieldsOf,
+  isShown,
+  keyOfChange,
+  resizeIn,
+  resizes,
+  wantedText,
+  type FieldChange,
+  type Value,
+} from './change-fields.ts';
+import { INEFFECTIVE, REQUESTS_MS, settled } from './change-requests.ts';
 import { keepsServer } from './delay.ts';
 import type { Changing, SeenChange } from './memo.ts';
-import { chosenName, serverNameProblem } from './named.ts';
 import { cutSaid } from './sentences.ts';
 import type { View } from './view.ts';
-
-type Value = string | number | boolean;
-
-/** A field in which the server differs from spec. */
-export interface FieldChange {
-  /** Below `spec`. */
-  field: string;
-  from: Value;
-  to: Value;
-  /** Why the operator cannot change it to this value. */
-  problem?: string;
-  needsOff: boolean;
-}
-
-/** In the order in which they are sent. */
-type Compared = Omit<FieldChange, 'from' | 'to'> & { from: Value | undefined; to: Value | undefined };
-
-/** What the operator may change. */
-export const differencesOf = (object: VirtualServer, server: Server): FieldChange[] =>
-  (object.spec.changePolicy ?? 'Never') === 'Never' ? [] : allDifferences(object, server);
-
-/** A value that the provider does not show, and one that spec does not set, is no difference. */
-function allDifferences(object: VirtualServer, server: Server): FieldChange[] {
-  const { product, diskSize, advanced = {} } = object.spec;
-  const { specs = {} } = server;
-  const isSmaller = specs.diskSize !== undefined && diskSize < specs.diskSize;
-  const wrongName = serverNameProblem(object.spec);
-  const ofDevices: Record<(typeof CHANGEABLE_ADVANCED)[number], Value | undefined> = {
-    extraCores: specs.extraCores,
-    extraMemory: specs.extraMemory,
-    cpuMode: server.cpuMode,
-    netDevice: server.netDevice,
-    diskBus: server.diskBus,
-    tablet: server.tablet,
-  };
-  const all: Compared[] = [
-    { field: 'product', from: server.product, to: product, needsOff: false },
-    {
-      field: 'diskSize',
-      from: specs.diskSize,
-      to: diskSize,
-      needsOff: false,
-      ...(isSmaller && { problem: `a disk cannot get smaller. Set spec.diskSize to ${specs.diskSize}` }),
-    },
-    // A server without a name shows none.
-    {
-      field: 'serverName',
-      from: (server.name ?? '').trim(),
-      to: chosenName(object)?.trim(),
-      needsOff: false,
-      ...(wrongName !== undefined && { problem: wrongName }),
-    },
-    ...CHANGEABLE_ADVANCED.map((field) => ({
-      field: `advanced.${field}`,
-      from: ofDevices[field],
-      to: advanced[field],
-      needsOff: !field.startsWith('extra'),
-    })),
-  ];
-  return all.filter((each): each is FieldChange => {
-    const { from, to } = each;
-    return from !== undefined && to !== undefined && comparable(from) !== comparable(to);
-  });
-}
-
-/** The provider writes `performance`, spec has `Performance`. */
-const comparable = (value: Value): string => String(value).toLowerCase();
-
-const NAMES: Readonly<Record<string, string>> = {
-  product: 'product',
-  serverName: 'name',
-  'advanced.cpuMode': 'cpu_mode',
-  'advanced.netDevice': 'net_device',
-  'advanced.diskBus': 'disk_bus',
-  'advanced.tablet': 'tablet',
-};
-const SPECS: Readonly<Record<string, string>> = {
-  diskSize: 'disk_size',
-  'advanced.extraCores': 'extra_cores',
-  'advanced.extraMemory': 'extra_ram',
-};
-
-/** What a request sends that makes these changes. */
-export function changeBody(changes: readonly FieldChange[]): ChangeBody {
-  const named = (names: Readonly<Record<string, string>>): [string, Value][] =>
-    changes.flatMap(({ field, to }) => (names[field] === undefined ? [] : [[names[field], to]]));
-  const plain = named(NAMES).map(([name, to]) => [name, name === 'cpu_mode' ? String(to).toLowerCase() : to] as const);
-  const specs = Object.fromEntries(named(SPECS)) as Record<string, number>;
-  return { ...Object.fromEntries(plain), ...(Object.keys(specs).length > 0 && { specs }) };
-}
-
-/** What tells one change from another. A name may be long, and the record is bounded. */
-export const keyOfChange = (changes: readonly FieldChange[]): string => cut(JSON.stringify(changeBody(changes)), 512);
-
-/** Whether the price may depend on one of them. */
-export const concernsPrice = (changes: readonly FieldChange[]): boolean =>
-  changes.some(({ field }) => field === 'product' || SPECS[field] !== undefined);
 
 export type ChangeStep =
   /** Send these changes. */
@@ -139,16 +54,13 @@ const LATE_SHUTDOWN_MS = 15 * 60_000;
 /** How soon reads show a change that was accepted, or it is sent again (ms). */
 const SHOWN_MS = 2 * 60_000;
 
-/** A change that was accepted, and that reads never show, is not repeated for longer (ms). */
-const GIVE_UP_MS = 30 * 60_000;
-const INEFFECTIVE = 'the provider accepted the change, but does not show it';
-/** Shutdowns for the changes of one generation of spec. */
+/** Shutdowns for what spec asks for. */
 const MOST_STOPS = 3;
-/** How often the provider may take back one field for another, for one generation of spec. */
+/** How often the provider may take back one field for another, for what spec asks for. */
 const MOST_TAKEN_BACK = 3;
 /** Requests in a row to shut down that were not accepted. */
 const MOST_ASKS = 8;
-const RUNS_AGAIN = 'the server was asked three times to shut down for it, and runs again or still';
+const RUNS_AGAIN = 'the server was asked at least three times to shut down for it, and runs again or still';
 const TAKEN_BACK = 'each time the provider makes a change, it takes another one back';
 const WORN_OUT = 'the server was shut down three times for it, and still differs';
 
@@ -182,14 +94,15 @@ export function courseOf(at: View, record: Held, server: Server): Course {
   return isHeldBack ? without<Course, 'step'>(course, 'step') : course;
 }
 
-function courseBy(at: View, record: Held, server: Server): Course {
+function courseBy(at: View, before: Held, server: Server): Course {
+  const record = settledFor(at, before, server);
   const changes = at.deleting ? [] : differencesOf(at.object, server);
   const known = changeIn(record);
   const about = { at, record, server, changes, known };
   // If you switch it off, or have made it dormant, you decide from now on whether it runs.
   const isTakenOver = staysOff(at.object) || server.isDormant === true;
   if (known?.phase !== undefined && isTakenOver) {
-    const change = without(unlessSent(known), 'phase', 'stoppedAt', 'wasOff');
+    const change = without(unreserved(known), 'phase', 'stoppedAt', 'wasOff');
     return steady({ ...about, record: { ...record, change }, known: change });
   }
   if (known?.phase === 'start') return started(about, known);
@@ -214,19 +127,19 @@ export function changingOf({ memo }: View, { identifier }: Held): Changing | und
 export function seenIn(at: View, record: Held): SeenChange | undefined {
   const note = changeIn(record);
   if (note === undefined) return undefined;
-  const { change, phase = '', stoppedAt = '', sentAt = '', refused, isOpen = false } = note;
+  const { change, phase = '', stoppedAt = '', acceptedAt = '', refused } = note;
   const isRefused = phase === '' && refused !== undefined;
-  const state = `${phase} ${stoppedAt} ${sentAt}${isRefused ? 'refused' : ''}${isOpen ? 'open' : ''}`;
+  const state = `${phase} ${stoppedAt} ${acceptedAt}${isRefused ? 'refused' : ''}`;
   const before = changingOf(at, record)?.seen;
   const known = before?.change === change ? before : undefined;
   if (known?.state === state) return known;
   // Another process may have asked for the shutdown just now.
-  const { sentSince, lostStopAt } = known ?? { lostStopAt: phase === '' ? undefined : at.monotonic };
+  const { acceptedSince, lostStopAt } = known ?? { lostStopAt: phase === '' ? undefined : at.monotonic };
   return {
     change,
     state,
     at: at.monotonic,
-    sentSince: sentAt === '' ? undefined : (sentSince ?? at.monotonic),
+    acceptedSince: acceptedAt === '' ? undefined : (acceptedSince ?? at.monotonic),
     lostStopAt,
   };
 }
@@ -245,36 +158,22 @@ function ageOf(at: View, record: Held): number {
   return monotonic - (seenIn(at, record)?.at ?? monotonic);
 }
 
-/** What the server will cost after a change. Empty if it does not concern the price. */
-export type Cost = Pick<RecordedChange, 'price' | 'isUnpriced'>;
-
 export const hasPrice = ({ price, isUnpriced }: Cost): boolean => price !== undefined || isUnpriced === true;
 
-const unpriced = (change: RecordedChange): RecordedChange => without(change, 'price', 'isUnpriced', 'isOpen');
-
-/** A change that was not sent costs nothing more. One that is refused has no price, unless it may have been made all the same. */
-export const unlessSent = (change: RecordedChange): RecordedChange =>
-  (change.sentAt ?? change.refused ?? change.isOpen) === undefined ? unpriced(change) : change;
-
-/** The note of a change that is about to be sent. Until reads tell what came of an earlier one, the dearer one counts. */
-export function aboutToSend(change: RecordedChange, cost: Cost): RecordedChange {
-  if (!hasPrice(cost)) return change;
-  if (unlessSent(change) !== change || !hasPrice(change)) return { ...change, ...cost, isOpen: true };
-  const isUnpriced = change.isUnpriced === true || cost.isUnpriced === true;
-  if (isUnpriced) return { ...without(change, 'price'), isUnpriced };
-  return { ...change, price: Math.max(change.price ?? 0, cost.price ?? 0) };
-}
+/** No shutdown reserves room for it any more. */
+export const unreserved = (change: RecordedChange): RecordedChange => without(change, 'price', 'isUnpriced');
 
 /** The note of a change that was not made, and is not sent again. */
 export const refusedFor = (change: RecordedChange, refused: string): RecordedChange => ({
-  ...unlessSent(without(change, 'refused')),
+  ...unreserved(change),
   refused,
 });
 
-/** How often this generation of spec has been tried on the server. */
-export function triesIn({ object: { metadata } }: View, { identifier, tries }: Held): RecordedTries {
-  const isCurrent = isSameIdentifier(tries?.identifier, identifier) && tries?.generation === metadata.generation;
-  return isCurrent ? tries : { identifier, generation: metadata.generation, stops: 0, takenBack: 0 };
+/** How often the operator has tried to make the server what spec asks for. */
+export function triesIn({ object }: View, { identifier, tries }: Held): RecordedTries {
+  const wanted = wantedText(object);
+  const isCurrent = isSameIdentifier(tries?.identifier, identifier) && tries?.wanted === wanted;
+  return isCurrent ? tries : { identifier, wanted, stops: 0, takenBack: 0 };
 }
 
 /**
@@ -296,37 +195,20 @@ export function withTakenBack(at: View, record: Held, changes: readonly FieldCha
 
 /** True if the provider has made the change, and the server differs now in a field in which it did not before. */
 function isTakenBack(known: RecordedChange | undefined, changes: readonly FieldChange[]): boolean {
-  if (known?.sentAt === undefined || known.refused !== undefined) return false;
-  return changes.some(({ field }) => !known.change.includes(`"${NAMES[field] ?? SPECS[field] ?? ''}":`));
-}
-
-/** The record once there is nothing to change. What an accepted change costs counts until it can no longer be made. */
-function unchanged({ record, known, server }: About): Held {
-  const mayCome = known !== undefined && hasPrice(known) && !isMade(known, server);
-  return mayCome ? record : without(record, 'change');
-}
-
-/** Whether the server shows all that this change does to its price. A quote inside a name is escaped. */
-function isMade({ change }: RecordedChange, { product, specs = {} }: Server): boolean {
-  const { diskSize, extraCores, extraMemory } = specs;
-  const shown = { product, disk_size: diskSize, extra_cores: extraCores, extra_ram: extraMemory };
-  return Object.entries(shown).every(([name, value]) => {
-    const sent = new RegExp(`"${name}":([^,}]+)`).exec(change)?.[1];
-    return sent === undefined || sent.toLowerCase() === JSON.stringify(value ?? null).toLowerCase();
-  });
+  if (known?.acceptedAt === undefined || known.refused !== undefined) return false;
+  const sent = fieldsOf(known.change);
+  return sent !== undefined && changes.some(({ field }) => !sent.has(field));
 }
 
 /** No change is under way that the server was stopped for. */
-function steady(before: About): Course {
-  const record = settled(before);
-  const about = { ...before, record, known: changeIn(record) };
-  const { at, server, changes, known } = about;
+function steady(about: About): Course {
+  const { at, record, server, changes, known } = about;
   const policy = at.object.spec.changePolicy ?? 'Never';
   if (policy === 'Never' && !at.deleting) return leftAsItIs(about);
   const waits = at.deleting ? undefined : resizeIn(server);
-  if (changes.length === 0 && waits === undefined) return { record: unchanged(about) };
+  if (changes.length === 0 && waits === undefined) return { record: without(record, 'change') };
   const isSame = known !== undefined && (changes.length === 0 || isAbout(known, changes));
-  const isOwn = isSame && known.sentAt !== undefined && known.refused === undefined && resizes(known);
+  const isOwn = isSame && known.acceptedAt !== undefined && known.refused === undefined && resizes(known.change);
   if (waits !== undefined && (isOwn || changes.length === 0)) {
     const isAllowed = policy === 'AllowStop' && !staysOff(at.object);
     const mayRestart =
@@ -348,15 +230,15 @@ function steady(before: About): Course {
   const finding = changing(sent, about);
   const key = keyOfChange(sent);
   if (isStop && !isOff(server.status)) {
-    const begun = without(newChange(about, key), 'sentAt');
+    const begun = without(newChange(about, key), 'acceptedAt');
     const change = { ...begun, phase: 'stop', stoppedAt: timestamp(at.now) } as const;
     const isDue = isRunning(server.status) && !staysOff(at.object);
     // While the server was off, the provider has not shown what differs, or one field excludes another.
     if (isDue && isWornOut(at, record)) return givenUp(about, refusedFor(newChange(about, key), WORN_OUT));
     return isDue ? { record, finding, step: { do: 'stop', changes: sent, change } } : { record, finding };
   }
-  const { sentSince = at.monotonic } = seenIn(at, record) ?? {};
-  if (known?.sentAt !== undefined && known.change === key && at.monotonic - sentSince > GIVE_UP_MS) {
+  const { acceptedSince = at.monotonic } = seenIn(at, record) ?? {};
+  if (known?.acceptedAt !== undefined && known.change === key && at.monotonic - acceptedSince > REQUESTS_MS) {
     return givenUp(about, { ...known, refused: INEFFECTIVE });
   }
   if (isTakenBack(known, sent) && triesIn(at, record).takenBack >= MOST_TAKEN_BACK)
@@ -371,19 +253,16 @@ function givenUp(about: About, change: RecordedChange): Course {
   return { record, finding: blockedBy({ ...about, record, known: change }) };
 }
 
-/** The record without what a change costs that, as reads have shown for long enough, was not made. */
-function settled({ at, record, server }: About): Held {
-  const [change, seen] = [changeIn(record), seenIn(at, record)];
-  if (change === undefined || seen === undefined || resizeIn(server) !== undefined) return record;
-  const isAccepted = change.sentAt !== undefined && change.refused === undefined;
-  const since = isAccepted ? (seen.sentSince ?? seen.at) : seen.at;
-  // Only one that was given up has had this time before.
-  const isLate = change.refused !== undefined && change.isOpen !== true;
-  const isOver = at.monotonic - since > (isLate ? at.timing.takeoverMs : GIVE_UP_MS);
-  return isOver && hasPrice(change) ? { ...record, change: unpriced(change) } : record;
+/** The record without requests that are over. What was accepted, and had no effect in all that time, is not sent again. */
+function settledFor(at: View, before: Held, server: Server): Held {
+  const record = settled(at, before, server);
+  const change = changeIn(record);
+  const isAccepted = change?.acceptedAt !== undefined && change.refused === undefined;
+  if (record === before || !isAccepted || isShown(change.change, server)) return record;
+  return { ...record, change: { ...change, refused: INEFFECTIVE } };
 }
 
-/** True if the server was shut down as often as it may be for this generation of spec. */
+/** True if the server was shut down as often as it may be for what spec asks for. */
 const isWornOut = (at: View, record: Held): boolean =>
   triesIn(at, record).stops >= MOST_STOPS && changingOf(at, record)?.isCounted !== true;
 
@@ -398,7 +277,7 @@ function stopped(about: About, known: RecordedChange): Course {
   if (!isWanted || blocked !== undefined || isOver) return startedAgain(about, known, finding);
   const { problem, isAsked, failedStops = 0 } = changingOf(at, record) ?? {};
   // Whatever was accepted before the shutdown is sent again.
-  const isSent = !isRestart && known.sentAt !== undefined;
+  const isSent = !isRestart && known.acceptedAt !== undefined;
   // A server does not stay off until there is room in a limit.
   if (problem?.isLimit === true && !isSent && !isRestart) {
     // Before it was off, the change has cost nothing, and waits for room.
@@ -419,7 +298,7 @@ function stopped(about: About, known: RecordedChange): Course {
     // Each of them may have shut it down, and the next one may do so again.
     const isHopeless = isToAsk && failedStops >= MOST_ASKS;
     // Nothing was sent, and nothing will be before you act.
-    const idle: Held = { ...record, change: unlessSent(known) };
+    const idle: Held = { ...record, change: unreserved(known) };
     if (isHopeless) return { record: idle, finding: shutdownFailed(about) };
     if (isToAsk) return { record, finding, step: { do: 'stop', changes: isRestart ? [] : changes, change } };
     return isLate ? { record: idle, finding: shutdownIgnored(known, about) } : { record, finding };
@@ -432,9 +311,9 @@ function stopped(about: About, known: RecordedChange): Course {
 function startedAgain(about: About, known: RecordedChange, finding: Finding): Course {
   const { record, server } = about;
   // The provider makes the change only while the server is off.
-  const isDone = known.isRestarted === true ? resizeIn(server) === undefined : known.sentAt !== undefined;
+  const isDone = known.isRestarted === true ? resizeIn(server) === undefined : known.acceptedAt !== undefined;
   const wasOff = isOff(server.status) || isDone;
-  const change: RecordedChange = { ...unlessSent(known), phase: 'start', ...(wasOff && { wasOff }) };
+  const change: RecordedChange = { ...unreserved(known), phase: 'start', ...(wasOff && { wasOff }) };
   if (!isRunning(server.status)) return { record, finding, step: { do: 'start', change } };
   return started({ ...about, record: { ...record, change }, known: change }, change);
 }
@@ -448,7 +327,7 @@ function started(about: About, known: RecordedChange): Course {
     const over = without(known, 'phase', 'stoppedAt', 'wasOff');
     const isFruitless =
       known.wasOff === true &&
-      over.sentAt !== undefined &&
+      over.acceptedAt !== undefined &&
       over.refused === undefined &&
       changes.some(({ needsOff }) => needsOff);
     const isSame = isFruitless && over.change === keyOfChange(changes);
@@ -467,18 +346,17 @@ function mayStillStop(at: View, record: Held, { wasOff }: RecordedChange): boole
   return at.monotonic - lostStopAt < Math.max(at.timing.takeoverMs, LATE_SHUTDOWN_MS);
 }
 
-/** The note of a change that begins or continues. It keeps that the server is stopped, and what a resize that waits will cost. */
+/** The note of a change that begins or continues. It keeps that the server is stopped. */
 export function newChange({ at, record, known }: Pick<About, 'at' | 'record' | 'known'>, key: string): RecordedChange {
   if (known?.change === key) return known;
-  const kept = known && without(unlessSent(known), 'sentAt', 'refused', 'isUnavailable', 'isRestarted');
-  const isOpen = kept !== undefined && hasPrice(kept) && { isOpen: true as const };
-  return { ...kept, ...isOpen, identifier: record.identifier, change: key, since: timestamp(at.now) };
+  const kept = known && without(unreserved(known), 'acceptedAt', 'refused', 'isUnavailable', 'isRestarted');
+  return { ...kept, identifier: record.identifier, change: key, since: timestamp(at.now) };
 }
 
 /** With growing pauses: as long as this process has tried it so far. */
-function isToRepeat({ at, record }: About, { sentAt }: RecordedChange): boolean {
-  const { at: last = at.monotonic, sentSince = last } = seenIn(at, record) ?? {};
-  return sentAt === undefined || at.monotonic >= last + Math.max(SHOWN_MS, last - sentSince);
+function isToRepeat({ at, record }: About, { acceptedAt }: RecordedChange): boolean {
+  const { at: last = at.monotonic, acceptedSince = last } = seenIn(at, record) ?? {};
+  return acceptedAt === undefined || at.monotonic >= last + Math.max(SHOWN_MS, last - acceptedSince);
 }
 
 /**
@@ -488,31 +366,18 @@ function isToRepeat({ at, record }: About, { sentAt }: RecordedChange): boolean 
 function leftAsItIs(about: About): Course {
   const { at, record, server, known } = about;
   const left = (known ?? changingOf(at, record)) ? allDifferences(at.object, server) : [];
-  if (left.length === 0) return { record: unchanged(about) };
+  if (left.length === 0) return { record: without(record, 'change') };
   const message =
     `Server ${record.identifier} differs from spec: ${changesText(left)}. The operator changes nothing, because ` +
     'spec.changePolicy is Never';
-  // What is refused counts with its price only while it may have been made, and is not sent again before.
-  const isOpen = known?.refused !== undefined && hasPrice(known);
-  const asNew = known?.refused === undefined ? known : without(known, 'refused', 'sentAt');
-  const change = isOpen ? known : asNew && without(unlessSent(asNew), 'isUnavailable');
-  const refused = isOpen ? blockedBy({ ...about, changes: left }) : undefined;
+  // What is refused may be made all the same while a request may have an effect, and is not sent again before.
+  const isOpen = requestsIn(record) !== undefined;
+  const change = known === undefined || isOpen ? known : without(known, 'refused', 'acceptedAt', 'isUnavailable');
+  const refused = isOpen && known?.refused !== undefined ? blockedBy({ ...about, changes: left }) : undefined;
   return {
     record: change === undefined ? record : { ...record, change },
     finding: refused ?? { reason: 'ChangeRefused', message },
   };
-}
-
-/** Whether the provider may resize the server for this change. A quote inside a name is escaped. */
-const resizes = ({ change }: RecordedChange): boolean => /"(product|specs)":/.test(change);
-
-/** A resize that waits for a restart, in words. */
-function resizeIn({ specs = {}, resize }: Server): string | undefined {
-  const later = (['cores', 'ram', 'diskSize'] as const).flatMap((field) => {
-    const [is, becomes] = [specs[field], resize?.[field]];
-    return is === undefined || becomes === undefined || is === becomes ? [] : [`${field} from ${is} to ${becomes}`];
-  });
-  return later.length === 0 ? undefined : later.join(', ');
 }
 
 const textOf = (value: Value): string => (value === '' ? 'none' : cut(String(value), 64));
@@ -536,8 +401,8 @@ function changing(changes: readonly FieldChange[], { at, record, known, server }
       return `The operator changes ${what}. It asks the server again to shut down`;
     if (known?.phase === 'stop' && !isOff(server.status))
       return `The operator changes ${what}. It asked the server to shut down at ${known.stoppedAt ?? ''}, and waits until it is off`;
-    if (known?.sentAt !== undefined && known.change === keyOfChange(changes))
-      return `The operator changes ${what}. The provider accepted that at ${known.sentAt}, but does not show it yet`;
+    if (known?.acceptedAt !== undefined && known.change === keyOfChange(changes))
+      return `The operator changes ${what}. The provider accepted that at ${known.acceptedAt}, but does not show it yet`;
     return `The operator changes ${what}`;
   })();
   return { reason: 'Changing', message: [...said, message].join(' ') };

@@ -27,6 +27,7 @@ import {
   type StoredRecord,
 } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { withNotedRequests } from '../../api/change-requests.ts';
 import { openIn } from '../../api/open.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { err, ok, type Result } from '../../base/result.ts';
@@ -151,7 +152,7 @@ function copiesOf(object: VirtualServer): Copies {
   const found = mirrorIn(object.status);
   const mirror = found?.owner === uid ? found : undefined;
   const stored = mergeRecords(own, mirror);
-  const record = stored.ok && stored.value !== undefined ? fromFormat1(stored.value, object) : undefined;
+  const record = stored.ok && stored.value !== undefined ? withNotedRequests(fromFormat1(stored.value, object)) : undefined;
   const merged = stored.ok ? ok(record) : stored;
   const copies: Copies = { parsed, own, mirror, merged, isAdded: stored.ok && record !== stored.value };
   recent.set(object, copies);

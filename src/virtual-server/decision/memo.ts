@@ -120,6 +120,7 @@ export interface Changing {
   isAsked?: boolean | undefined;
   /** What the record has of the change, and since when this process has known that. */
   seen?: SeenChange | undefined;
+  requests?: SeenRequests | undefined;
   /** How many calls have failed in a row. */
   failures: number;
   /** The record counts the next shutdown already, because the last request had no answer. */
@@ -144,9 +145,15 @@ export interface SeenChange {
   state: string;
   at: number;
   /** Since when this process has known that the provider accepted it. */
-  sentSince?: number | undefined;
+  acceptedSince?: number | undefined;
   /** When this process learned of the last shutdown that has no answer. It may still be on its way. */
   lostStopAt?: number | undefined;
+}
+
+/** The requests in the record (change-requests.ts), and since when this process has known them, on the monotonic clock (ms). */
+export interface SeenRequests {
+  text: string;
+  since: number;
 }
 
 /** The last request of an order under an identifier that this process has sent. */

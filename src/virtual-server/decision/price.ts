@@ -2,6 +2,7 @@
  * What servers cost, as far as it can be known: the provider states the price of a server that exists, in a unit that it does
  * not state. A provider with a list of prices also lets the operator estimate what a server will cost. Pure.
  */
+import { costsIn } from '../../api/change-requests.ts';
 import { hasReadServer, isLetGo } from '../../api/server-state.ts';
 import { mirrorIn, type RecordedPrice, type ServerRecord, type Held } from '../../api/record.ts';
 import {
@@ -263,13 +264,13 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
   const { metadata, spec, status } = object;
   const kept = recordedPrice(record);
   const shown = record && shownPrice(status, record);
-  const { change } = record ?? {};
+  const costs = costsIn(record);
   // One of the first two may be outdated: the record after an earlier version was at work, the status after a crash.
-  const prices = [kept?.amount, shown, change?.price].filter((price) => price !== undefined);
+  const prices = [kept?.amount, shown, ...costs.map((cost) => cost.price)].filter((price) => price !== undefined);
   const period = kept?.otherPeriod;
   const isAsleep = kept?.isDormant === true && kept.amount === undefined;
   const isUnclear = isAsleep || (period !== undefined && !LONG.has(period));
-  const most = prices.length > 0 && change?.isUnpriced !== true ? Math.max(...prices) : undefined;
+  const most = prices.length > 0 && !costs.some(({ isUnpriced }) => isUnpriced) ? Math.max(...prices) : undefined;
   const price = isUnclear ? undefined : most;
   const isUnstated =
     kept === undefined

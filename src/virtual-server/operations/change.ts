@@ -3,37 +3,32 @@
  * and starts it again after that. The price limit has its say before the first of these steps. Each step begins with live reads of server and object, and the next read (look.ts) tells
  * what came of it. So a step that was lost is repeated, and none is needed twice.
  */
+import type { Cost } from '../../api/change-requests.ts';
 import type { Held, RecordedChange } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
-import { isDeepEqual } from '../../base/deep-equal.ts';
 import { capitalized } from '../../base/text.ts';
 import { without } from '../../base/without.ts';
 import { backoffMs, callProblem } from '../../accounts/decision/failure.ts';
 import { answerOf, type ProviderError } from '../../provider/error.ts';
 import type { PriceList, Server, Session } from '../../provider/types.ts';
 import {
-  aboutToSend,
-  changeBody,
   changeIn,
   changingOf,
-  concernsPrice,
   courseOf,
   hasPrice,
   isStoppedForChange,
-  keyOfChange,
   newChange,
   askedIn,
   refusedFor,
   seenIn,
-  triesIn,
-  unlessSent,
+  unreserved,
   withStop,
   withTakenBack,
-  type Cost,
-  type FieldChange,
   type ChangeStep,
 } from '../decision/change.ts';
+import { changeBody, concernsPrice, keyOfChange, type FieldChange } from '../decision/change-fields.ts';
+import { isNoted, lastSentAt, withRequest } from '../decision/change-requests.ts';
 import { decide } from '../decision/decide.ts';
 import { recognizeFor } from '../decision/identity.ts';
 import { withEvidence, withoutPlan, type Changing } from '../decision/memo.ts';
@@ -146,7 +141,10 @@ function listedNow(
   return listedPrice({ ...modelOf(spec), product, diskSize }, prices);
 }
 
-/** Sends the change. The record notes first what it may cost, so it counts whatever becomes of the answer and of this process. */
+/**
+ * Sends the change. The record notes the request first, and what it may cost: it counts whatever becomes of the answer and of this
+ * process.
+ */
 async function send(
   visit: Visit,
   record: Held,
@@ -155,47 +153,45 @@ async function send(
   cost: Cost,
 ): Promise<Outcome> {
   const before = visit.view();
-  const known = changeIn(record);
-  const begun = newChange({ at: before, record, known }, keyOfChange(changes));
-  const asked = aboutToSend(begun, cost);
-  const tried = withTakenBack(before, record, changes);
-  if (hasPrice(asked) && !isDeepEqual(asked, known)) {
-    await visit.commit({ name: 'change', next: goOn(before.memo, { record: { ...tried, change: asked } }) });
-    // The price counts until reads have shown for a while that nothing was changed.
-    if (visit.hasChangedSince(before)) return lookAgain(visit.view(), record);
+  const change = newChange({ at: before, record, known: changeIn(record) }, keyOfChange(changes));
+  const unsent: Held = { ...withTakenBack(before, record, changes), change };
+  const sent = withRequest(unsent, change.change, cost, before.now);
+  if (!isNoted(sent, record)) {
+    await visit.commit({ name: 'change', next: goOn(before.memo, { record: sent }) });
+    if (visit.hasChangedSince(before)) return { ...lookAgain(visit.view(), record), record };
   }
   const maySend = visit.gate('change', record.identifier, mayAct);
   const answer = await answerOf(session.changeServer(record.identifier, changeBody(changes), maySend));
-  return afterChange(visit.view(), record, { tried, begun, asked }, answer);
+  return afterChange(visit.view(), { record, unsent, sent, change }, answer);
 }
 
 /**
- * What the answer to the change means. `record`: before the request; `tried`: after it. `begun`: the note without the request;
- * `asked`: with it. Pure.
+ * What the answer to the change means. `record`: before it was to be sent; `unsent`: with `change`, but without the request; `sent`: with both.
+ * Pure.
  */
 function afterChange(
   at: View,
-  record: Held,
-  { tried, begun, asked }: { tried: Held; begun: RecordedChange; asked: RecordedChange },
+  { record, unsent, sent, change }: { record: Held; unsent: Held; sent: Held; change: RecordedChange },
   answer: Answered,
 ): Outcome {
-  const known = changeIn(record);
-  const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...tried, change } });
-  if (answer.ok && answer.value === 'accepted')
-    return noted({ ...without(asked, 'isOpen'), sentAt: timestamp(at.now) });
-  if (answer.ok) return noted({ ...begun, isUnavailable: true });
-  const failedSends = known?.phase === undefined ? 0 : (changingOf(at, record)?.failedSends ?? 0) + 1;
+  const noted = (next: Held, change: RecordedChange): Outcome =>
+    goOn(cleared(at, record), { record: { ...next, change } });
+  if (answer.ok && answer.value === 'accepted') {
+    return noted(lastSentAt(sent, at.now), { ...change, acceptedAt: timestamp(at.now) });
+  }
+  if (answer.ok) return noted(unsent, { ...change, isUnavailable: true });
+  const isStopped = changeIn(record)?.phase !== undefined;
+  const failedSends = isStopped ? (changingOf(at, record)?.failedSends ?? 0) + 1 : 0;
   const isLast = failedSends >= MOST_FAILURES;
   const { error } = answer;
   const came = cameOf(answer);
+  const isLost = came === 'unclear';
   if (came === 'refused' || isLast) {
-    const refused = saidBy(error);
-    // What may have been made all the same keeps its price until later reads tell.
-    return { ...noted(came === 'unclear' ? { ...asked, refused } : refusedFor(begun, refused)), error };
+    const next = isLost ? lastSentAt(sent, at.now) : unsent;
+    return { ...noted(next, refusedFor(change, saidBy(error))), error };
   }
-  if (came !== 'unclear') return { ...failedOnce(at, record, error, { failedSends }), record };
-  const seen = seenIn(at, { ...record, change: asked });
-  return failedOnce(at, record, error, { failedSends, seen: seen && { ...seen, at: at.monotonic } });
+  const held = failedOnce(at, record, error, { failedSends });
+  return { ...held, record: isLost ? lastSentAt(sent, at.now) : record };
 }
 
 /** Shuts the server down, or starts it. The record notes it first, so the server runs again in the end. */
@@ -215,13 +211,13 @@ async function turn(
   const { product } = view.object.spec;
   const maySend = visit.gate(call, record.identifier, mayAct);
   const answer = await switchServer(session, record.identifier, { call, product }, maySend);
-  return afterTurn(visit.view(), noted, step, answer);
+  return afterTurn(visit.view(), { record, noted }, step, answer);
 }
 
-/** What the answer about the power means. Pure. */
+/** What the answer about the power means. `noted`: the record with the request, which may count one more shutdown than `before`. Pure. */
 function afterTurn(
   at: View,
-  record: Held,
+  { record: before, noted: record }: { record: Held; noted: Held },
   { do: what, change: asked }: Exclude<ChangeStep, { do: 'send' }>,
   answer: Answered,
 ): Outcome {
@@ -244,17 +240,18 @@ function afterTurn(
     const said = `Starting server ${record.identifier}, which was shut down for a change, failed: the provider has no such call`;
     return answer.ok ? heldBack(at, record, { said }, at.timing.pollMs) : failedOnce(at, record, answer.error);
   }
-  const tries = triesIn(at, record);
-  const uncounted = { ...record, tries: { ...tries, stops: tries.stops - 1 } };
+  const uncounted: Held = { ...record, tries: before.tries };
   const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...uncounted, change } });
   // An earlier request may still shut it down.
-  if (answer.ok) return noted({ ...unlessSent(asked), phase: 'start', isUnavailable: true });
+  if (answer.ok) return noted({ ...unreserved(asked), phase: 'start', isUnavailable: true });
   const { error } = answer;
   if (cameOf(answer) === 'refused') return { ...noted({ ...refusedFor(asked, saidBy(error)), phase: 'start' }), error };
   const failedStops = (changingOf(at, record)?.failedStops ?? 0) + 1;
   const isLost = cameOf(answer) === 'unclear';
   const seen = askedIn(at, record, { isLost });
-  const next = failedOnce(at, record, error, { failedStops, seen, isCounted: isLost });
+  // An earlier one without an answer still counts.
+  const isCounted = isLost || changingOf(at, record)?.isCounted === true;
+  const next = failedOnce(at, record, error, { failedStops, seen, isCounted });
   return isLost ? next : { ...next, record: uncounted };
 }
 

@@ -22,6 +22,7 @@ import {
   stoppedVerdict,
   type Course,
 } from '../decision/change.ts';
+import { seenRequests } from '../decision/change-requests.ts';
 import { keepsServer } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
 import { takerOf, withRefuted } from '../decision/inputs.ts';
@@ -203,7 +204,10 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   if (isEnding) return { ...goOn(present), ...(shown !== before && inBoth(at, shown)) };
 
   const course = courseOf(at, shown, server);
-  const changed = course.record.change === shown.change ? shown : course.record;
+  const isChangeAsBefore = (['change', 'changeRequests'] as const).every(
+    (field) => course.record[field] === shown[field],
+  );
+  const changed = isChangeAsBefore ? shown : course.record;
   // While the server is off for a change, its power is no one else's. A deleted object changes nothing about the server that it keeps.
   // A change that is sent to a server that should be off concerns its power no more than the pause before it is sent again.
   const isOfPower = course.step !== undefined && !(course.step.do === 'send' && staysOff(object));
@@ -282,10 +286,11 @@ function startsFirst({ identifier }: Held): Verdict {
 /** What is remembered of a change: whether a step is due. */
 function dueChange(at: View, { step, finding, record }: Course, { status }: Server): Changing | undefined {
   const { identifier } = record;
-  if (step === undefined && finding === undefined && record.change === undefined) return undefined;
+  const requests = seenRequests(at, record);
+  if ((step ?? finding ?? record.change ?? requests) === undefined) return undefined;
   const known = changingOf(at, record) ?? { identifier, failures: 0 };
   const isAsked = powerStateOf(status) === 'off' ? undefined : known.isAsked;
-  return { ...known, isAsked, seen: seenIn(at, record), due: step === undefined ? undefined : at.inputs };
+  return { ...known, isAsked, seen: seenIn(at, record), requests, due: step === undefined ? undefined : at.inputs };
 }
 
 /**

@@ -195,12 +195,20 @@ export class Objects implements ObjectStore<VirtualServer> {
     if (left === undefined) return;
     this.#released.set(uid, undefined);
     const record = knownRecord(object);
-    // No visit reads from now on what its change will cost.
-    const change = record?.change && without(record.change, 'isUnpriced');
-    const kept = leftPlace({ ...placeOf(object, record && change ? { ...record, change } : record), identifier: left });
+    const kept = leftPlace({ ...placeOf(object, record && priced(record)), identifier: left });
     for (const [index, place] of [kept, ...orphanPlacesOf(object, record)].entries())
       this.#quota.left(namespace, `${uid} ${index}`, place);
   }
+}
+
+/** The record without changes of unknown price: no visit reads from now on what they will cost. */
+function priced<R extends ServerRecord>(record: R): R {
+  const { change, changeRequests } = record;
+  return {
+    ...record,
+    ...(change && { change: without(change, 'isUnpriced') }),
+    ...(changeRequests && { changeRequests: without(changeRequests, 'isUnpriced') }),
+  };
 }
 
 /** A server without an object is no longer read, so its last price stays, and an unknown price stays unknown. */

@@ -13,7 +13,7 @@ import { recordSchema } from '../../../src/api/record.ts';
 import { catalogSpecSchema, catalogStatusSchema } from '../../../src/api/server-catalog.ts';
 import { setSpecSchema, setStatusSchema } from '../../../src/api/virtual-server-set.ts';
 import { specSchema, statusSchema } from '../../../src/api/virtual-server.ts';
-import { changeBody } from '../../../src/virtual-server/decision/change.ts';
+import { changeBody } from '../../../src/virtual-server/decision/change-fields.ts';
 import { ONE, OTHER } from '../../fixtures/ordered-values.ts';
 import { generatedPages } from '../../../tools/docs/main.ts';
 

@@ -8,7 +8,7 @@ const SENT: RecordedChange = {
   identifier: 'srv1',
   change: '{"product":"VPSX8"}',
   since: '2026-01-01T00:00:00Z',
-  sentAt: '2026-01-01T00:00:00Z',
+  acceptedAt: '2026-01-01T00:00:00Z',
 };
 const statusWith = (more: Partial<ServerRecord> = {}): VirtualServerStatus => ({
   identifier: 'srv1',
@@ -28,7 +28,7 @@ describe('the Event at the end of a change', () => {
     );
   });
 
-  const { sentAt: _, ...begun } = SENT;
+  const { acceptedAt: _, ...begun } = SENT;
   it.each<[string, RecordedChange | undefined, Partial<ServerRecord>]>([
     ['there was no change', undefined, {}],
     ['it was never sent', begun, {}],

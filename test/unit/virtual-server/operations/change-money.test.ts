@@ -21,6 +21,7 @@ const PRICED = { ...KNOWN, price: { identifier: 'srv1', amount: 1000, product: '
 const wanting = (spec: Partial<VirtualServerSpec>, own: ServerRecord = PRICED): VirtualServer =>
   webWith(own, { status: { serverStatus: 'running' }, spec: { changePolicy: 'Online', ...spec } });
 
+/** With a record of an earlier version, which noted with the change what it may cost. */
 const changing = (change: Partial<RecordedChange>, spec: Partial<VirtualServerSpec>): VirtualServer =>
   wanting(spec, { ...PRICED, change: { identifier: 'srv1', change: '{"product":"VPSX8"}', since: TIME, ...change } });
 
@@ -52,7 +53,7 @@ it('a change that is given up stops no order, although it had no known price', a
   const given: Given = { maxPrice: 50_000, taken: 0, price: 1000 };
   let next = await visited(wanting({ product: 'VPSX16' }), given);
   expect(placeIn(next).price).toBeUndefined();
-  for (let minutes = 1; minutes < 40; minutes += 1) next = await after(minutes, next, given);
+  for (let minutes = 1; minutes < 50; minutes += 1) next = await after(minutes, next, given);
   expect(pendingIn(next)).toBe('ChangeRefused');
   const place = quotaWith(next, 50_000).reserve('default', 'uid-of-next', modelOf(wanting({}).spec));
   expect(place).not.toHaveProperty('full');
@@ -194,6 +195,47 @@ describe('a change that may have been made counts with its price until an answer
     expect([back.changes, placeIn(back).price]).toEqual([[{ product: 'VPSX4' }], 1500]);
     const done = await after(4, back, money);
     expect([noteIn(done), placeIn(done).price]).toEqual([undefined, 1000]);
+  });
+
+  it.each<[string, Given['answers']]>([
+    ['was accepted', {}],
+    ['has no answer', { changed: new ResponseError(502, 'bad gateway') }],
+  ])('a dear one that %s, although a later change of the name was accepted and is shown', async (_what, answers) => {
+    const first = await visited(wanting({ product: 'VPSX8' }), { ...money, answers: { ...answers } });
+    const back = { product: 'VPSX4', serverName: 'new' };
+    const second = await edited(1, first, back, money);
+    expect([second.changes, placeIn(second).price]).toEqual([[{ name: 'new' }], 1500]);
+    const server = { ...DEVICES, name: 'new' };
+    const third = await after(2, second, { ...money, answers: { server } });
+    expect(placeIn(third).price).toBe(1500);
+    const late = { ...money, answers: { server } };
+    expect(placeIn(await after(2 + OPEN, third, late)).price).toBe(1000);
+  });
+
+  it('no answer, and the server ignores a later shutdown for another change', async () => {
+    const changed = new ResponseError(502, 'bad gateway');
+    let next = await visited(wanting({ product: 'VPSX8' }), { ...money, answers: { changed } });
+    const more = { product: 'VPSX4', changePolicy: 'AllowStop', advanced: { tablet: false } } as const;
+    next = await edited(1, next, more, money);
+    for (let minute = 2; minute < 120; minute += 2) next = await after(minute, next, money);
+    expect([pendingIn(next), next.changes, placeIn(next).price]).toEqual(['StopRequired', [], 1000]);
+  });
+
+  it('nothing, if spec is edited in the moment before the request', async () => {
+    let [isNext, isDone] = [false, false];
+    const beforeWrite = (stored: VirtualServer): VirtualServer => {
+      if (!isNext || isDone) return stored;
+      isDone = true;
+      const { metadata, spec } = stored;
+      const generation = metadata.generation + 1;
+      return { ...stored, metadata: { ...metadata, generation }, spec: { ...spec, product: 'VPSX4' } };
+    };
+    const onCall = (call: string): void => {
+      isNext ||= call === 'live';
+    };
+    const next = await visited(wanting({ product: 'VPSX8' }), { ...money, beforeWrite, onCall, fails: true });
+    expect([isDone, next.changes]).toEqual([true, []]);
+    expect(placeIn(await after(1, next, money)).price).toBe(1000);
   });
 
   it('a dearer one that was sent before, while a cheaper one has replaced it', async () => {

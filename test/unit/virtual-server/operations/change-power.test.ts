@@ -32,7 +32,7 @@ const visited = (object: VirtualServer, server: (typeof RUNNING)[]): Promise<Vis
 const changeIn = ({ object }: Visited): RecordedChange | undefined => object && knownRecord(object)?.change;
 
 it.each(['Off', 'Dormant'] as const)('a server that should be %s is not started after the change', async (power) => {
-  const next = await visited(wanting({ power }, { phase: 'start', wasOff: true, sentAt: TIME }), [
+  const next = await visited(wanting({ power }, { phase: 'start', wasOff: true, acceptedAt: TIME }), [
     { ...OFF, ...CHANGED },
   ]);
   expect(next.switches).toEqual(power === 'Off' ? [] : ['dormant']);
@@ -42,7 +42,7 @@ it.each(['Off', 'Dormant'] as const)('a server that should be %s is not started 
 it.each(['Off', 'Dormant'] as const)(
   'a server that is now to be %s is not started to end the change',
   async (power) => {
-    const next = await visited(wanting({ power }, { phase: 'stop', sentAt: TIME }), [{ ...OFF, ...CHANGED }]);
+    const next = await visited(wanting({ power }, { phase: 'stop', acceptedAt: TIME }), [{ ...OFF, ...CHANGED }]);
     expect(next.switches).toEqual(power === 'Off' ? [] : ['dormant']);
     expect(changeIn(next)).toBeUndefined();
   },
@@ -67,7 +67,7 @@ it('a server that became dormant during a change is woken if it should be On', a
 });
 
 it('a server that should be On is started by the change, and by nothing else', async () => {
-  const next = await visited(wanting({ power: 'On' }, { phase: 'start', wasOff: true, sentAt: TIME }), [
+  const next = await visited(wanting({ power: 'On' }, { phase: 'start', wasOff: true, acceptedAt: TIME }), [
     { ...OFF, ...CHANGED },
   ]);
   expect(next.switches).toEqual(['power-on']);

@@ -46,10 +46,10 @@ const MINUTE = 60_000;
 /** A process that has known the change for so long, and how far it is, `ago` minutes each. */
 function knowing(object: VirtualServer, { since, at }: { since: number; at: number }, isAsked?: true): Given {
   const { change: known = change() } = knownRecord(object) ?? {};
-  const { phase = '', stoppedAt = '', sentAt = '' } = known;
-  const state = `${phase} ${stoppedAt} ${sentAt}`;
-  const sentSince = sentAt === '' ? undefined : -since * MINUTE;
-  const seen = { change: known.change, state, at: -at * MINUTE, sentSince };
+  const { phase = '', stoppedAt = '', acceptedAt = '' } = known;
+  const state = `${phase} ${stoppedAt} ${acceptedAt}`;
+  const acceptedSince = acceptedAt === '' ? undefined : -since * MINUTE;
+  const seen = { change: known.change, state, at: -at * MINUTE, acceptedSince };
   return { memo: memo({ change: { identifier: 'srv1', failures: 0, isAsked, seen } }) };
 }
 
@@ -69,7 +69,7 @@ describe('what is sent', () => {
     const next = await visited(wanting(spec), { answers: { server: { ...SERVER, specs: { diskSize: 10240 } } } });
     expect(next.changes).toEqual([body]);
     expect(next.switches).toEqual([]);
-    expect(noteIn(next)).toMatchObject({ sentAt: '2026-01-02T00:00:00Z' });
+    expect(noteIn(next)).toMatchObject({ acceptedAt: '2026-01-02T00:00:00Z' });
   });
 
   it.each<[string, VirtualServer, Partial<Server>]>([
@@ -130,7 +130,7 @@ describe('the answer to a change', () => {
 
   const sent = wanting(
     { product: 'VPSX8' },
-    { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', sentAt: TIME }) },
+    { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', acceptedAt: TIME }) },
   );
 
   it('is not repeated before reads should show it', async () => {
@@ -153,7 +153,7 @@ describe('the answer to a change', () => {
   it.each(['2026-01-02T01:00:00Z', '2026-01-01T23:00:00Z'])(
     'is repeated and given up in time by a process that is told the time %s of another clock',
     async (time) => {
-      const own = { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', since: time, sentAt: time }) };
+      const own = { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', since: time, acceptedAt: time }) };
       const object = wanting({ product: 'VPSX8' }, own);
       expect((await visited(object)).changes).toEqual([]);
       expect((await visited(object, knowing(object, { since: 2, at: 2 }))).changes).toHaveLength(1);
@@ -177,7 +177,7 @@ describe('the answer to a change', () => {
   it('leads to another try if it is lost', async () => {
     const next = await visited(asked, { answers: { changed: BROKEN } });
     expect(next.changes).toHaveLength(1);
-    expect(noteIn(next)).not.toHaveProperty('sentAt');
+    expect(noteIn(next)).not.toHaveProperty('acceptedAt');
     expect(pendingIn(next)).toBe('Changing');
     expect(next.requeueAfterMs).toBeLessThan(60_000);
     const ready = next.object?.status?.conditions?.find(({ type }) => type === 'Ready');
@@ -245,7 +245,7 @@ describe('a change that needs the server off', () => {
     ['it is refused', stopping({ refused: 'Out of stock' })],
     ['you set the field back', stopping({}, { advanced: { tablet: true } })],
     ['you set the policy back', stopping({}, { changePolicy: 'Online', ...TABLET })],
-    ['it was made before a crash', stopping({ sentAt: TIME }, { advanced: { tablet: true } })],
+    ['it was made before a crash', stopping({ acceptedAt: TIME }, { advanced: { tablet: true } })],
   ])('starts the server again if %s', async (_when, object) => {
     const next = await visited(object, { answers: { server: OFF } });
     expect(next.switches).toEqual(['power-on']);
@@ -268,7 +268,7 @@ describe('a change that needs the server off', () => {
   });
 
   it('is not repeated if it had no effect', async () => {
-    const own = { ...KNOWN, change: change({ phase: 'start', stoppedAt: TIME, sentAt: TIME, wasOff: true }) };
+    const own = { ...KNOWN, change: change({ phase: 'start', stoppedAt: TIME, acceptedAt: TIME, wasOff: true }) };
     const object = wanting({ changePolicy: 'AllowStop', ...TABLET }, own);
     const next = await visited(object, knowing(object, { since: 1, at: 1 }));
     expect(next.switches).toEqual([]);
@@ -331,7 +331,7 @@ describe('a change that needs the server off', () => {
   });
 
   it('leaves the server running that has started on its own after the change was sent', async () => {
-    const object = stopping({ sentAt: TIME });
+    const object = stopping({ acceptedAt: TIME });
     const next = await visited(object, knowing(object, { since: 3, at: 1 }));
     expect([next.switches, noteIn(next)?.phase]).toEqual([[], 'stop']);
     const late = await visited(object, knowing(object, { since: 3, at: 3 }));
@@ -340,7 +340,7 @@ describe('a change that needs the server off', () => {
 
   it('is watched until the shutdown that another process may have asked for can no longer arrive', async () => {
     const changed = { ...DEVICES, tablet: false };
-    const object = stopping({ phase: 'start', wasOff: true, sentAt: TIME });
+    const object = stopping({ phase: 'start', wasOff: true, acceptedAt: TIME });
     const first = await visited(object, { answers: { server: changed } });
     expect(noteIn(first)).toMatchObject({ phase: 'start' });
     const off = await visited(object, {
@@ -427,7 +427,7 @@ describe('a change that needs the server off', () => {
   it('restarts the server for a resize that waits for that, once', async () => {
     const spec = { changePolicy: 'AllowStop' as const, product: 'VPSX8' };
     const waits = { ...DEVICES, specs: { cores: 1 }, resize: { cores: 2 } };
-    const own = { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', sentAt: TIME }) };
+    const own = { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', acceptedAt: TIME }) };
     const next = await visited(wanting(spec, own), { answers: { server: waits } });
     expect(next.switches).toEqual(['shutdown']);
     expect(noteIn(next)).toMatchObject({ phase: 'stop', isRestarted: true });
@@ -447,7 +447,7 @@ describe('a change that is not done when the policy becomes Never', () => {
 
   it.each<[string, VirtualServer]>([
     ['was refused', never({ refused: 'Out of stock' })],
-    ['was sent', never({ sentAt: TIME })],
+    ['was sent', never({ acceptedAt: TIME })],
     ['was not sent yet', never({})],
   ])('still is none if it %s', async (_what, object) => {
     const next = await visited(object);

@@ -1,0 +1,40 @@
+/** What a record has of requests to change its server in place that may still have an effect. Pure. */
+import { isSameIdentifier } from '../base/identifier.ts';
+import { without } from '../base/without.ts';
+import type { RecordedChange, RecordedRequests, ServerRecord } from './record.ts';
+
+/** What the server will cost after a change. Empty if it does not concern the price. */
+export type Cost = Pick<RecordedChange, 'price' | 'isUnpriced'>;
+
+/** What the record has of requests about the server that it names. */
+export function requestsIn({ identifier, changeRequests }: ServerRecord): RecordedRequests | undefined {
+  return isSameIdentifier(changeRequests?.identifier, identifier) ? changeRequests : undefined;
+}
+
+/** What the server may come to cost: by the change that it is shut down for, and by requests. */
+export function costsIn({ identifier, change, changeRequests }: Partial<ServerRecord> = {}): Cost[] {
+  const notes = [change, changeRequests].filter((note) => note !== undefined);
+  return notes.filter((note) => isSameIdentifier(note.identifier, identifier));
+}
+
+/** The record, whose change an earlier version may have noted together with what it may cost. The same object if it has nothing of that. */
+export function withNotedRequests(record: ServerRecord): ServerRecord {
+  const { change, identifier } = record;
+  if (change === undefined || identifier === undefined) return record;
+  const { sentAt, price, isUnpriced, phase, refused } = change;
+  const isReserved = phase === 'stop' && sentAt === undefined;
+  const hasCost = (price ?? isUnpriced) !== undefined && !isReserved;
+  if (sentAt === undefined && !hasCost) return record;
+  const isOpen = hasCost || refused === undefined;
+  const left = without(change, 'sentAt', 'price', 'isUnpriced');
+  const noted = { ...left, ...(sentAt !== undefined && { acceptedAt: sentAt }) };
+  if (!isOpen) return { ...record, change: noted };
+  const requests: RecordedRequests = {
+    identifier: change.identifier,
+    at: sentAt ?? change.since,
+    change: change.change,
+    ...(price !== undefined && { price }),
+    ...(isUnpriced && { isUnpriced }),
+  };
+  return { ...record, change: noted, changeRequests: requests };
+}

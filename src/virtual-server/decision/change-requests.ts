@@ -1,0 +1,64 @@
+/**
+ * Requests that change a server in place and may still have an effect: the provider has accepted them, or has not answered, and reads do
+ * not show what they send. The record notes them apart from the change that the operator makes now, which may be another one. While there
+ * are any, the server counts with the dearest of them, and spec does not go back to what the server shows. Pure.
+ */
+import { requestsIn, type Cost } from '../../api/change-requests.ts';
+import type { Held, RecordedRequests } from '../../api/record.ts';
+import { timestamp } from '../../base/duration.ts';
+import { without } from '../../base/without.ts';
+import type { Server } from '../../provider/types.ts';
+import { isShown, resizeIn } from './change-fields.ts';
+import type { SeenRequests } from './memo.ts';
+import type { View } from './view.ts';
+
+/** For so long after the last of them, they may have an effect (ms). */
+export const REQUESTS_MS = 30 * 60_000;
+/** Why a change is not sent again that the provider has accepted, and that reads have not shown for that time. */
+export const INEFFECTIVE = 'the provider accepted the change, but does not show it';
+
+/** The record with one more request. Until reads tell what came of the earlier ones, the dearest counts. */
+export function withRequest(record: Held, change: string, cost: Cost, now: number): Held {
+  const earlier = requestsIn(record);
+  const isSame = earlier === undefined || earlier.change === change;
+  const prices = [earlier?.price, cost.price].filter((price) => price !== undefined);
+  const isUnpriced = earlier?.isUnpriced === true || cost.isUnpriced === true;
+  const changeRequests: RecordedRequests = {
+    identifier: record.identifier,
+    at: timestamp(now),
+    ...(isSame && { change }),
+    ...(isUnpriced ? { isUnpriced } : prices.length > 0 && { price: Math.max(...prices) }),
+  };
+  return { ...record, changeRequests };
+}
+
+/** The record once a request was sent that may have an effect. */
+export function lastSentAt(record: Held, now: number): Held {
+  const requests = requestsIn(record);
+  return requests === undefined ? record : { ...record, changeRequests: { ...requests, at: timestamp(now) } };
+}
+
+/** True if the record tells no more of requests than before, besides when the last one was sent. */
+export function isNoted({ changeRequests: noted }: Held, before: Held): boolean {
+  const known = requestsIn(before);
+  if (noted === undefined || known === undefined) return false;
+  return noted.change === known.change && noted.price === known.price && noted.isUnpriced === known.isUnpriced;
+}
+
+/** What this process knows of the requests in the record; undefined: it has none. */
+export function seenRequests(at: View, record: Held): SeenRequests | undefined {
+  const requests = requestsIn(record);
+  if (requests === undefined) return undefined;
+  const text = JSON.stringify(requests);
+  const known = at.memo.evidence.change?.requests;
+  return known?.text === text ? known : { text, since: at.monotonic };
+}
+
+/** The record after a read of its server: without the requests, if reads show what they send, or none can have an effect any more. */
+export function settled(at: View, record: Held, server: Server): Held {
+  const [requests, seen] = [requestsIn(record), seenRequests(at, record)];
+  if (requests === undefined || seen === undefined) return record;
+  if (requests.change !== undefined && isShown(requests.change, server)) return without(record, 'changeRequests');
+  const isOver = at.monotonic - seen.since > REQUESTS_MS && resizeIn(server) === undefined;
+  return isOver ? without(record, 'changeRequests') : record;
+}
