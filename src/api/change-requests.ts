@@ -12,9 +12,11 @@ export function requestsIn({ identifier, changeRequests }: ServerRecord): Record
 }
 
 /** What the server may come to cost: by the change that it is shut down for, and by requests. */
-export function costsIn({ identifier, change, changeRequests }: Partial<ServerRecord> = {}): Cost[] {
-  const notes = [change, changeRequests].filter((note) => note !== undefined);
-  return notes.filter((note) => isSameIdentifier(note.identifier, identifier));
+export function costsIn(record: ServerRecord | undefined): Cost[] {
+  return [record?.change, record?.changeRequests].filter(
+    (note): note is RecordedChange | RecordedRequests =>
+      note !== undefined && isSameIdentifier(note.identifier, record?.identifier),
+  );
 }
 
 /** The record, whose change an earlier version may have noted together with what it may cost. The same object if it has nothing of that. */
