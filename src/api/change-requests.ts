@@ -21,8 +21,8 @@ export function costsIn(record: ServerRecord | undefined): Cost[] {
 
 /** The record, whose change an earlier version may have noted together with what it may cost. The same object if it has nothing of that. */
 export function withNotedRequests(record: ServerRecord): ServerRecord {
-  const { change, identifier } = record;
-  if (change === undefined || identifier === undefined) return record;
+  const { change } = record;
+  if (change === undefined) return record;
   const { sentAt, price, isUnpriced, phase, refused } = change;
   const isReserved = phase === 'stop' && sentAt === undefined;
   const hasCost = (price ?? isUnpriced) !== undefined && !isReserved;
