@@ -210,6 +210,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-power.test.ts'],
   },
   {
+    name: 'never sends a name that differs only in case',
+    file: 'src/virtual-server/decision/change.ts',
+    find: "field === 'serverName' ? String(value) : String(value).toLowerCase();",
+    replace: "field === '' ? String(value) : String(value).toLowerCase();",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
+  },
+  {
     name: 'starts a server after a change that is off on purpose',
     file: 'src/virtual-server/decision/change.ts',
     find: 'const isTakenOver = staysOff(at.object) ||',

@@ -78,12 +78,13 @@ function allDifferences(object: VirtualServer, server: Server): FieldChange[] {
   ];
   return all.filter((each): each is FieldChange => {
     const { from, to } = each;
-    return from !== undefined && to !== undefined && comparable(from) !== comparable(to);
+    return from !== undefined && to !== undefined && comparable(each.field, from) !== comparable(each.field, to);
   });
 }
 
-/** The provider writes `performance`, spec has `Performance`. */
-const comparable = (value: Value): string => String(value).toLowerCase();
+/** The provider writes `performance`, spec has `Performance`. A name is for people, who choose its case. */
+const comparable = (field: string, value: Value): string =>
+  field === 'serverName' ? String(value) : String(value).toLowerCase();
 
 const NAMES: Readonly<Record<string, string>> = {
   product: 'product',
