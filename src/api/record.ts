@@ -129,6 +129,10 @@ const changeSchema = open({
   identifier,
   change: z.string().max(512).describe('What the change sends.'),
   since: z.iso.datetime().max(64).describe('When the operator began it.'),
+  isOpen: z
+    .literal(true)
+    .optional()
+    .describe('A request for it, or for an earlier change, may have been sent, and may still have an effect.'),
   sentAt: z.iso.datetime().max(64).optional().describe('When the provider last accepted it.'),
   phase: z
     .enum(['stop', 'start'])

@@ -218,7 +218,15 @@ export function seenIn(at: View, record: Held): SeenChange | undefined {
   const known = before?.change === change ? before : undefined;
   if (known?.state === state) return known;
   // Another process may have asked for the shutdown just now.
-  const { stops, sentSince, lostStopAt } = known ?? { stops: 0, lostStopAt: phase === '' ? undefined : at.monotonic };
+  const {
+    stops,
+    sentSince,
+    lostStopAt,
+    lostSendAt,
+  }: Pick<SeenChange, 'stops' | 'sentSince' | 'lostStopAt' | 'lostSendAt'> = known ?? {
+    stops: 0,
+    lostStopAt: phase === '' ? undefined : at.monotonic,
+  };
   return {
     change,
     state,
@@ -226,6 +234,7 @@ export function seenIn(at: View, record: Held): SeenChange | undefined {
     sentSince: sentAt === '' ? undefined : (sentSince ?? at.monotonic),
     stops: refused === undefined ? stops : 0,
     lostStopAt,
+    lostSendAt,
   };
 }
 
@@ -308,14 +317,15 @@ function steady(before: About): Course {
   return { record, finding, step: { do: 'send', changes: sent } };
 }
 
-/** The record without what a change costs that, as reads have shown for long enough, was not made. */
+/** The record without what a change costs that, as reads have shown for long enough, was not made: no request for it has an effect any more. */
 function settled({ at, record, server }: About): Held {
   const [change, seen] = [changeIn(record), seenIn(at, record)];
   if (change === undefined || seen === undefined || resizeIn(server) !== undefined) return record;
   const isAccepted = change.sentAt !== undefined && change.refused === undefined;
-  const since = isAccepted ? (seen.sentSince ?? seen.at) : seen.at;
+  const since = isAccepted ? (seen.sentSince ?? seen.at) : Math.max(seen.at, seen.lostSendAt ?? -Infinity);
   const isOver = at.monotonic - since > (isAccepted ? GIVE_UP_MS : at.timing.takeoverMs);
-  return isOver && hasPrice(change) ? { ...record, change: unpriced(change) } : record;
+  const isNews = hasPrice(change) || change.isOpen === true;
+  return isOver && isNews ? { ...record, change: without(unpriced(change), 'isOpen') } : record;
 }
 
 /** True if the server has started on its own whenever the operator had shut it down. */

@@ -138,6 +138,8 @@ export interface SeenChange {
   stops: number;
   /** When this process learned of the last shutdown that has no answer. It may still be on its way. */
   lostStopAt?: number | undefined;
+  /** When this process has sent the last request for it that has no answer. */
+  lostSendAt?: number | undefined;
 }
 
 /** The last request of an order under the operator's identifier that this process has sent. */

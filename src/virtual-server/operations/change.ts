@@ -92,8 +92,21 @@ export async function change(
     return { ...held, record: { ...current, change: newChange(about, keyOfChange(step.changes)) } };
   }
   if (step.do === 'stop') return turn(visit, current, { ...step, change: { ...step.change, ...cost } }, line);
+  const isFirst = own?.isOpen !== true;
+  const sending = isFirst ? opened(view, current, step.changes) : current;
+  if (isFirst) {
+    const { inputs } = visit.view();
+    await visit.commit({ name: 'change', next: goOn(visit.view().memo, { record: sending }) });
+    if (visit.view().inputs !== inputs) return lookAgain(visit.view(), sending);
+  }
   const sent = await answerOf(session.changeServer(record.identifier, changeBody(step.changes), line.maySend));
-  return afterChange(visit.view(), current, step.changes, sent, cost);
+  return afterChange(visit.view(), { record: sending, isFirst }, step.changes, sent, cost);
+}
+
+/** Tells before the request that it may be under way: from now on, spec does not return to what the server has. */
+function opened(at: View, record: Held, changes: readonly FieldChange[]): Held {
+  const change = newChange({ at, record, known: changeIn(record) }, keyOfChange(changes));
+  return { ...record, change: { ...change, isOpen: true } };
 }
 
 interface Line {
@@ -143,13 +156,20 @@ function listedNow(
   return listedPrice({ ...modelOf(spec), product, diskSize }, prices);
 }
 
-/** What the answer to the change means. Pure. */
-function afterChange(at: View, record: Held, changes: readonly FieldChange[], answer: Answered, cost: Cost): Outcome {
+/** What the answer to the change means. `isFirst`: no earlier request of a change may still have an effect. Pure. */
+function afterChange(
+  at: View,
+  { record, isFirst }: { record: Held; isFirst: boolean },
+  changes: readonly FieldChange[],
+  answer: Answered,
+  cost: Cost,
+): Outcome {
   const known = changeIn(record);
   const begun = newChange({ at, record, known }, keyOfChange(changes));
+  const ended = isFirst ? without(begun, 'isOpen') : begun;
   const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
   if (answer.ok && answer.value === 'accepted') return noted({ ...begun, ...cost, sentAt: timestamp(at.now) });
-  if (answer.ok) return noted({ ...begun, isUnavailable: true });
+  if (answer.ok) return noted({ ...ended, isUnavailable: true });
   const failedSends = known?.phase === undefined ? 0 : (changingOf(at, record)?.failedSends ?? 0) + 1;
   const isLast = failedSends >= MOST_FAILURES;
   const { error } = answer;
@@ -158,9 +178,10 @@ function afterChange(at: View, record: Held, changes: readonly FieldChange[], an
     const refused = saidBy(error);
     // What may have been made all the same keeps its price until later reads tell.
     const open = begun.price === undefined ? { ...begun, ...cost } : begun;
-    return { ...noted(came === 'unclear' ? { ...open, refused } : refusedFor(begun, refused)), error };
+    return { ...noted(came === 'unclear' ? { ...open, refused } : refusedFor(ended, refused)), error };
   }
-  return failedOnce(at, record, error, { failedSends });
+  const seen = seenIn(at, record);
+  return failedOnce(at, record, error, { failedSends, seen: seen && { ...seen, lostSendAt: at.monotonic } });
 }
 
 /** Shuts the server down, or starts it. The record notes it first, so the server runs again in the end. */
