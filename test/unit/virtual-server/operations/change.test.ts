@@ -166,7 +166,7 @@ describe('the answer to a change', () => {
   it('leads to another try if it is lost', async () => {
     const next = await visited(asked, { answers: { changed: BROKEN } });
     expect(next.changes).toHaveLength(1);
-    expect(noteIn(next)).toBeUndefined();
+    expect(noteIn(next)).toMatchObject({ isOpen: true });
     expect(pendingIn(next)).toBe('Changing');
     expect(next.requeueAfterMs).toBeLessThan(60_000);
     const ready = next.object?.status?.conditions?.find(({ type }) => type === 'Ready');
