@@ -204,7 +204,10 @@ export class SetPeople {
     if (all.length === 0) return;
     const filled = all.filter(({ status }) => (status?.readyReplicas ?? 0) > 0);
     const set = changing.pick(filled.length > 0 && changing.chance(0.9) ? filled : all);
-    if (changing.chance(0.25)) return void this.#goBack(set);
+    if (changing.chance(0.25)) {
+      this.#goBack(set);
+      return;
+    }
     const { diskSize, changePolicy } = set.spec.template.spec;
     const spec = {
       ...(changing.chance(changePolicy === undefined || changePolicy === 'Never' ? 0.9 : 0.2) && this.#policy()),

@@ -49,7 +49,7 @@ export async function undo(context: Context, name: string, { toRevision, dryRun 
 
 /** Which members lose their servers, as `kubectl vps plan` finds out. */
 async function replacedBy({ cluster, now }: Context, set: VirtualServerSet, template: object): Promise<string[]> {
-  const found = await cluster.list(false).then(ok, err);
+  const found = await cluster.list(false).then(ok, (error: unknown) => err(error));
   if (!found.ok) {
     const { error } = found;
     return [

@@ -67,7 +67,7 @@ it.each([
 describe('what was not carried out', () => {
   it.each(RETURNS)('may be taken back, or not: $name', ({ spec, status, edit, locked }) => {
     const record = { owner: RETURNS_UID, mode: 'create', attempt: 'a1', ...(status.record as object) };
-    const object = web({ spec: spec as Partial<VirtualServerSpec> });
+    const object = web({ spec });
     const known = {
       ...object,
       metadata: { ...object.metadata, uid: RETURNS_UID, namespace: 'default' },
