@@ -4,7 +4,14 @@
  * fields beside it (`Properties` in apiextensions-apiserver 1.36, schema/cel/model), so the rule allocated 240 kB a write.
  */
 import { GROUP, SERVER_PLURAL, VERSION } from './names.ts';
-import { ORDERED_FIELDS, inPlaceOf, isSameInCel, policiesFor, type OrderedField } from './ordered-fields.ts';
+import {
+  MAY_BE_CHANGING,
+  ORDERED_FIELDS,
+  inPlaceOf,
+  isSameInCel,
+  policiesFor,
+  type OrderedField,
+} from './ordered-fields.ts';
 import type { ChangePolicy } from './virtual-server.ts';
 
 export const ORDERED_FIELDS_POLICY = 'vps-operator-ordered-fields';
@@ -16,8 +23,12 @@ export const ORDERED_FIELDS_MESSAGE = `${ORDERED_FIELDS.join(', ')}, ${LOCKED}`;
 /** CEL: the mirror of the record has no attempt. An adopted server has none, and neither has an order that was refused. */
 const NOT_ATTEMPTED = '!oldObject.?status.?record.?attempt.hasValue()';
 
-/** CEL: names of variables, for a field that may change in place: whether the values allow it, and whether it is as it may be. */
+/**
+ * CEL: names of variables, for a field that may change in place: whether the values allow it, whether the server that was read does,
+ * and whether it is as it may be.
+ */
 const valuesOf = (field: OrderedField): string => `${field}MayChange`;
+const returnsName = (field: OrderedField): string => `${field}Returns`;
 const keptName = (field: OrderedField): string => `${field}IsAllowed`;
 
 const IN_PLACE = ORDERED_FIELDS.flatMap((field) => {
@@ -37,11 +48,16 @@ const VARIABLES = [
     // Until the server was read, its order may have to be sent again, as it was.
     expression: "variables.isShown ? object.spec.?changePolicy.orValue('Never') : 'Never'",
   },
-  ...IN_PLACE.flatMap(({ field, policy, allows }) => [
+  { name: 'isOpen', expression: MAY_BE_CHANGING },
+  { name: 'name', expression: "oldObject.?status.?name.orValue('').trim()" },
+  ...IN_PLACE.flatMap(({ field, policy, allows, returns }) => [
     { name: valuesOf(field), expression: allows.cel(`oldObject.spec.${field}`, `object.spec.${field}`) },
+    { name: returnsName(field), expression: `variables.isShown && (${returns.cel(`(${policyIs(policy)})`)})` },
     {
       name: keptName(field),
-      expression: `${isSameInCel(field)} || (${policyIs(policy)} && variables.${valuesOf(field)})`,
+      expression:
+        `${isSameInCel(field)} || (${policyIs(policy)} && variables.${valuesOf(field)}) || ` +
+        `(!variables.isOpen && variables.${returnsName(field)})`,
     },
   ]),
 ];
@@ -50,12 +66,20 @@ const VARIABLES = [
 const isAllowedInCel = (field: OrderedField): string =>
   inPlaceOf(field) === undefined ? isSameInCel(field) : `variables.${keptName(field)}`;
 
+const OPEN =
+  'A request to change the server may be under way: wait until the condition ChangePending is gone, or says that the change was not made';
+
+/** CEL: whether the field waits for the end of a request. */
+const waits = (field: OrderedField): string => `(!variables.${keptName(field)} && variables.${returnsName(field)})`;
+
 /** CEL: what would let the fields change that are locked. */
 const HINTS = IN_PLACE.flatMap(({ field, policy, limit }) => {
-  const locked = `!variables.${keptName(field)} && variables.isShown`;
+  const locked = `!variables.${keptName(field)} && variables.isShown && !variables.${returnsName(field)}`;
   const hint = `(${locked} && variables.${valuesOf(field)} ? '. spec.changePolicy: ${policy} lets spec.${field} change in place' : '')`;
   return limit === undefined ? [hint] : [hint, `(${locked} && ${policyIs(policy)} ? '. ${limit}' : '')`];
 });
+
+const WAITS = `(${IN_PLACE.map(({ field }) => waits(field)).join(' || ')} ? '. ${OPEN}' : '')`;
 
 /** The policy and its binding. matchConstraints list their defaults, so that the next tool to apply them has no conflict. */
 export function orderedFieldsPolicy(): object[] {
@@ -93,7 +117,7 @@ export function orderedFieldsPolicy(): object[] {
             expression: `${NOT_ATTEMPTED} || (${ORDERED_FIELDS.map(isAllowedInCel).join(' && ')})`,
             reason: 'Invalid',
             message: ORDERED_FIELDS_MESSAGE,
-            messageExpression: [...changed, `'${LOCKED}'`, ...HINTS].join(' + '),
+            messageExpression: [...changed, `'${LOCKED}'`, ...HINTS, WAITS].join(' + '),
           },
         ],
       },

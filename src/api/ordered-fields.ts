@@ -4,7 +4,9 @@
  */
 import { without } from '../base/without.ts';
 import { isDeepEqual, isObject } from '../base/deep-equal.ts';
-import type { Advanced, ChangePolicy, VirtualServerSpec } from './virtual-server.ts';
+import { RECORD_ANNOTATION } from './names.ts';
+import { mirrorIn } from './record.ts';
+import type { Advanced, ChangePolicy, VirtualServer, VirtualServerSpec } from './virtual-server.ts';
 
 /** The fields that no order sends, so they may change at any time. Every other field of spec needs a row in the table below. */
 export const UNORDERED_FIELDS = [
@@ -65,6 +67,21 @@ export interface InPlace {
   allows: { value: (before: unknown, after: unknown) => boolean; cel: (before: string, after: string) => string };
   /** Why a pair of values may not allow it. */
   limit?: string;
+  /**
+   * Whether the value after is what the server has, or what the server can become if `mayChange`. The value before does not
+   * count: it may never have been sent. In TypeScript and in CEL, which gets the expression of `mayChange`.
+   */
+  returns: { value: (known: Known, values: Values) => boolean; cel: (mayChange: string) => string };
+}
+
+/** An object whose status shows its server. */
+export type Known = Pick<VirtualServer, 'metadata' | 'status'>;
+
+interface Values {
+  before: unknown;
+  after: unknown;
+  /** Whether `spec.changePolicy` allows changes of the field. */
+  mayChange: boolean;
 }
 
 const asIs = <Value>(value: Value): Value => value;
@@ -106,6 +123,43 @@ const LARGER: InPlace['allows'] = {
   cel: (before, after) => `${after} > ${before}`,
 };
 
+/** CEL: the status, of which the schema does not declare the whole record. */
+const STATUS = 'dyn(oldObject).?status';
+
+const priceIn = ({ status }: Known): { product?: unknown; diskSize?: unknown } => mirrorIn(status)?.price ?? {};
+
+/** What the provider does not show stays as it was ordered, which the record has with the price. */
+const BACK_TO_PRODUCT: InPlace['returns'] = {
+  value: (known, { after }) => after === (known.status?.product ?? priceIn(known).product),
+  cel: () =>
+    `${STATUS}.?product.or(${STATUS}.?record.?price.?product).optMap(it, object.spec.product == it).orValue(false)`,
+};
+
+const BACK_TO_DISK: InPlace['returns'] = {
+  value: (known, { after, mayChange }) => {
+    const size = known.status?.specs?.diskSize ?? priceIn(known).diskSize;
+    return after === size || (mayChange && LARGER.value(size, after));
+  },
+  cel: (mayChange) =>
+    `${STATUS}.?specs.?diskSize.or(${STATUS}.?record.?price.?diskSize)` +
+    `.optMap(it, object.spec.diskSize == it || (${mayChange} && object.spec.diskSize > it)).orValue(false)`,
+};
+
+/** A server without a chosen name has none, or one that the operator made for it (decision/named.ts). */
+const BACK_TO_NAME: InPlace['returns'] = {
+  value: ({ metadata: { namespace, uid }, status }, { after }) => {
+    const [name, mark] = [(status?.name ?? '').trim(), `(${uid.slice(0, 8)})`];
+    if (typeof after === 'string') return name === after.trim() || name === `${after} ${mark}`;
+    return name === '' || (name.startsWith(`${namespace}/`) && name.endsWith(mark));
+  },
+  cel: () => {
+    const mark = "'(' + oldObject.metadata.uid.substring(0, 8) + ')'";
+    const chosen = `object.spec.?serverName.optMap(it, variables.name == it.trim() || variables.name == it + ' ' + ${mark})`;
+    const made = `variables.name.startsWith(oldObject.metadata.namespace + '/') && variables.name.endsWith(${mark})`;
+    return `${chosen}.orValue(variables.name == '' || (${made}))`;
+  },
+};
+
 /** The fields of `advanced` that may change in place. */
 export const CHANGEABLE_ADVANCED = ['extraCores', 'extraMemory', 'cpuMode', 'netDevice', 'diskBus', 'tablet'] as const;
 
@@ -127,19 +181,50 @@ const SAME_HOST: InPlace['allows'] = {
   },
 };
 
+/** The provider writes `performance`, spec has `Performance`. */
+const isSameText = (one: unknown, other: unknown): boolean => String(one).toLowerCase() === String(other).toLowerCase();
+
+/** Each field on its own: kept as it is, changed as the policy allows, or as the server has it. */
+const BACK_TO_ADVANCED: InPlace['returns'] = {
+  value: ({ status }, { before, after, mayChange }) => {
+    const [shown, old, now] = [status?.advanced, before, after].map((value) => (isObject(value) ? value : {}));
+    const isFine = (field: keyof Advanced): boolean => {
+      const [has, was, becomes] = [shown?.[field], old?.[field], now?.[field]];
+      if (was === becomes || (mayChange && becomes !== undefined)) return true;
+      if (has === undefined) return false;
+      return becomes === undefined ? !isSameText(was, has) : isSameText(becomes, has);
+    };
+    return old?.hostServer === now?.hostServer && CHANGEABLE_ADVANCED.every(isFine);
+  },
+  cel: (mayChange) => {
+    const [shown, old, now] = [`${STATUS}.?advanced`, 'dyn(oldObject).spec.?advanced', 'dyn(object).spec.?advanced'];
+    const fields = CHANGEABLE_ADVANCED.map((field) => `'${field}'`).join(', ');
+    const same = (one: string, other: string): string => {
+      const texts = `type(${one}) == string && type(${other}) == string`;
+      return `${one} == ${other} || (${texts} && ${one}.lowerAscii() == ${other}.lowerAscii())`;
+    };
+    const value = (of: string): string => `${of}[?field].value()`;
+    return (
+      `${old}.?hostServer == ${now}.?hostServer && [${fields}].all(field, ${old}[?field] == ${now}[?field] || ` +
+      `(${mayChange} && ${now}[?field].hasValue()) || (${shown}[?field].hasValue() && ` +
+      `(${now}[?field].hasValue() ? (${same(value(now), value(shown))}) : !(${same(value(old), value(shown))}))))`
+    );
+  },
+};
+
 type Rows = { readonly [F in OrderedField]: Row<NonNullable<OrderValues[F]>> };
 
 const ROWS: Rows = {
   product: {
     sentAs: 'product',
     encode: asIs,
-    inPlace: { policy: 'Online', allows: isSet },
+    inPlace: { policy: 'Online', allows: isSet, returns: BACK_TO_PRODUCT },
   },
   image: { sentAs: 'image', encode: asIs },
   diskSize: {
     sentAs: 'disk_size',
     encode: asIs,
-    inPlace: { policy: 'Online', allows: LARGER, limit: 'A disk can only get larger' },
+    inPlace: { policy: 'Online', allows: LARGER, limit: 'A disk can only get larger', returns: BACK_TO_DISK },
   },
   identifier: { sentAs: undefined, encode: asIs },
   sshKeys: {
@@ -158,7 +243,12 @@ const ROWS: Rows = {
   serverName: {
     sentAs: 'name',
     encode: asIs,
-    inPlace: { policy: 'Online', allows: isSet, limit: 'spec.serverName can be changed, but not removed' },
+    inPlace: {
+      policy: 'Online',
+      allows: isSet,
+      limit: 'spec.serverName can be changed, but not removed',
+      returns: BACK_TO_NAME,
+    },
   },
   diskType: { sentAs: 'disk_type', encode: asIs, compared: usually('ssd') },
   forwardDNS: { sentAs: 'set_forward_dns', encode: asIs },
@@ -171,6 +261,7 @@ const ROWS: Rows = {
       policy: 'AllowStop',
       allows: SAME_HOST,
       limit: 'spec.advanced.hostServer cannot change, and no field of spec.advanced can be removed',
+      returns: BACK_TO_ADVANCED,
     },
   },
   storedUserData: { sentAs: 'user_data', encode: asIs },
@@ -259,14 +350,50 @@ export function changesInPlace(
   return inPlace !== undefined && ALLOWED[policy].includes(inPlace.policy) && inPlace.allows.value(before, after);
 }
 
-/** The ordered fields that differ, without those that the policy of the later spec lets change in place. `isShown`: the server was read. */
+/**
+ * Whether a request to change the server in place may be under way, or may still have an effect. The annotation has it before the request
+ * is sent.
+ */
+export function mayBeChanging({ metadata: { annotations }, status }: Known): boolean {
+  const text = annotations?.[RECORD_ANNOTATION] ?? '';
+  const { change, changeRequests } = mirrorIn(status) ?? {};
+  return OPEN_CHANGE.some((key) => text.includes(key)) || (changeRequests ?? change?.sentAt) !== undefined;
+}
+
+/** A quote inside a text is escaped. The second is of an earlier version, which noted only what was accepted. */
+const OPEN_CHANGE = ['"changeRequests":', '"sentAt":'] as const;
+
+/** CEL: the same. */
+export const MAY_BE_CHANGING = ((): string => {
+  const text = `oldObject.metadata.?annotations[?'${RECORD_ANNOTATION}'].orValue('')`;
+  return [
+    ...OPEN_CHANGE.map((key) => `${text}.contains('${key}')`),
+    `${STATUS}.?record.?changeRequests.hasValue()`,
+    `${STATUS}.?record.?change.?sentAt.hasValue()`,
+  ].join(' || ');
+})();
+
+/** What spec may become by the server that was read, once no request is under way: see `InPlace.returns`. */
+export function returnsTo(
+  field: OrderedField,
+  known: Known,
+  { before, after, policy = 'Never' }: { before: unknown; after: unknown; policy?: ChangePolicy | undefined },
+): boolean {
+  const { inPlace } = ROWS[field];
+  if (inPlace === undefined || known.status?.serverStatus === undefined) return false;
+  return inPlace.returns.value(known, { before, after, mayChange: ALLOWED[policy].includes(inPlace.policy) });
+}
+
+/** The ordered fields that differ, without those that may: by the policy of the later spec, or because the server has the later value. */
 export function lockedDifference(
-  before: AnySpec,
+  object: Known & { spec: AnySpec },
   after: AnySpec & { changePolicy?: unknown },
-  isShown: boolean,
 ): OrderedField[] {
-  const policy = isShown ? (after.changePolicy as ChangePolicy | undefined) : 'Never';
-  return orderDifference(before, after).filter(
-    (field) => !changesInPlace(field, { before: before[field], after: after[field], policy }),
-  );
+  const isRead = object.status?.serverStatus !== undefined;
+  const policy = isRead ? (after.changePolicy as ChangePolicy | undefined) : 'Never';
+  const isOpen = mayBeChanging(object);
+  return orderDifference(object.spec, after).filter((field) => {
+    const values = { before: object.spec[field], after: after[field], policy };
+    return !changesInPlace(field, values) && (isOpen || !returnsTo(field, object, values));
+  });
 }

@@ -319,6 +319,17 @@ export const statusSchema = z
       })
       .optional()
       .describe('What the server has.'),
+    advanced: z
+      .object({
+        extraCores: count.optional().describe('Cores in addition to the product.'),
+        extraMemory: count.optional().describe('Memory in addition to the product.'),
+        cpuMode: text.optional().describe('CPU mode.'),
+        netDevice: text.optional().describe('Network device.'),
+        diskBus: text.optional().describe('Bus of the disk.'),
+        tablet: z.boolean().optional().describe('Whether the server has a tablet as its pointing device.'),
+      })
+      .optional()
+      .describe('What the server has of the fields of spec.advanced that can change.'),
     price: z.number().optional().describe("Price in the provider's unit."),
     macs: z.array(z.string().max(BOUNDS.address)).max(BOUNDS.addresses).optional().describe('Hardware addresses.'),
     adminConsole: z

@@ -59,7 +59,7 @@ export class ChangePeople {
     const shown = editable.filter(({ status }) => status?.serverStatus !== undefined);
     const objects = shown.length > 0 && random.chance(0.9) ? shown : editable;
     if (objects.length === 0) return;
-    const { metadata, spec } = random.pick(objects);
+    const { metadata, spec, status } = random.pick(objects);
     const change: Partial<VirtualServer['spec']> = {
       ...(random.chance(spec.changePolicy === undefined ? 0.9 : 0.3) && { changePolicy: random.pick(POLICIES) }),
       ...random.pick<Partial<VirtualServer['spec']>>([
@@ -69,6 +69,10 @@ export class ChangePeople {
         { advanced: { ...spec.advanced, cpuMode: random.pick(['Performance', 'Compatibility']) } },
         { advanced: { ...spec.advanced, tablet: random.chance(0.5) } },
         { advanced: { ...spec.advanced, extraCores: random.int(1, 3) } },
+        // What was not carried out may be taken back.
+        { diskSize: status?.specs?.diskSize ?? spec.diskSize },
+        { serverName: undefined },
+        { advanced: undefined },
         {},
       ]),
     };

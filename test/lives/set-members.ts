@@ -110,18 +110,52 @@ export function isSettled(member: VirtualServer): boolean {
 /** The fields that a set may change in place, apart from the product's table. */
 export const IN_PLACE = ['product', 'diskSize', 'advanced'] as const;
 
-/** Whether the template gets into this outdated member without a new server, as far as its spec tells. */
-export function isForInPlace(member: VirtualServer, set: VirtualServerSet): boolean {
-  const [before, { changePolicy = 'Never', ...after }] = [asked(member.spec), set.spec.template.spec];
+type Advanced = Readonly<Record<string, unknown>>;
+
+/**
+ * Whether the template gets into this outdated member without a new server: as far as its spec tells, or by what its server was
+ * seen to have.
+ */
+export function isForInPlace(member: VirtualServer, set: VirtualServerSet, by: 'spec' | 'server'): boolean {
+  const { template } = set.spec;
+  const [before, { changePolicy = 'Never', ...after }] = [asked(member.spec), template.spec];
   const [origin, restart] = [originOf(member), restartOf(set)];
-  if (changePolicy === 'Never') return false;
   if (restart !== undefined && origin?.restart !== restart) return false;
+  const mayChange = changePolicy !== 'Never';
+  const { product, specs, advanced: devices = {}, serverStatus } = member.status ?? {};
+  const isShown = by === 'server' && serverStatus !== undefined;
   const same = (field: OrderedField): boolean => JSON.stringify(before[field]) === JSON.stringify(after[field]);
+  const mayGetDevices = (): boolean => {
+    const [old, now, has]: [Advanced, Advanced, Advanced] = [before.advanced ?? {}, after.advanced ?? {}, devices];
+    const text = (value: unknown): string => String(value).toLowerCase();
+    return [...new Set([...Object.keys(old), ...Object.keys(now)])].every((key) => {
+      if (old[key] === now[key] || (changePolicy === 'AllowStop' && now[key] !== undefined)) return true;
+      return has[key] !== undefined && (text(now[key] ?? old[key]) === text(has[key])) === (now[key] !== undefined);
+    });
+  };
   return ORDERED_FIELDS.every((field) => {
-    if (same(field) || field === 'product') return true;
-    if (field === 'diskSize') return after.diskSize > before.diskSize;
-    return field === 'advanced' && changePolicy === 'AllowStop' && after.advanced !== undefined;
+    if (same(field)) return true;
+    if (field === 'product') return mayChange || (isShown && after.product === product);
+    if (field === 'diskSize') {
+      const isFrom = (size = Infinity): boolean => mayChange && after.diskSize > size;
+      return isFrom(before.diskSize) || (isShown && (after.diskSize === specs?.diskSize || isFrom(specs?.diskSize)));
+    }
+    if (field !== 'advanced') return false;
+    return (changePolicy === 'AllowStop' && after.advanced !== undefined) || (isShown && mayGetDevices());
   });
+}
+
+/** Whether the template asks for nothing that the server does not have. */
+export const isAsTemplate = (member: VirtualServer, set: VirtualServerSet): boolean => {
+  const { template } = set.spec;
+  const spec = { ...template.spec, changePolicy: 'Never' as const };
+  return isForInPlace(member, { ...set, spec: { ...set.spec, template: { ...template, spec } } }, 'server');
+};
+
+/** Whether a request to change its server may be under way, as either copy of its record tells. */
+export function mayBeChanging(member: VirtualServer): boolean {
+  const copies = [annotatedRecordOf(member), member.status?.record as ReturnType<typeof annotatedRecordOf>];
+  return copies.some((record) => record?.changeRequests !== undefined);
 }
 
 /** Since when the member is Ready (ms since the epoch); undefined: it is not. */

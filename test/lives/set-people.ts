@@ -1,5 +1,6 @@
 /** Simulated users of VirtualServerSets: they create, scale, change, restart and delete sets, and act on single members. */
 import { MEMBER_DELETE_FIRST_ANNOTATION, PAUSED_ANNOTATION, SET_LABEL } from '../../src/api/names.ts';
+import { CHANGEABLE_ADVANCED } from '../../src/api/ordered-fields.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
@@ -203,6 +204,10 @@ export class SetPeople {
     if (all.length === 0) return;
     const filled = all.filter(({ status }) => (status?.readyReplicas ?? 0) > 0);
     const set = changing.pick(filled.length > 0 && changing.chance(0.9) ? filled : all);
+    if (changing.chance(0.25)) {
+      this.#goBack(set);
+      return;
+    }
     const { diskSize, changePolicy } = set.spec.template.spec;
     const spec = {
       ...(changing.chance(changePolicy === undefined || changePolicy === 'Never' ? 0.9 : 0.2) && this.#policy()),
@@ -210,6 +215,9 @@ export class SetPeople {
         { product: changing.pick(GOOD_PRODUCTS) },
         { product: changing.pick(GOOD_PRODUCTS) },
         { product: UNKNOWN_PRODUCT },
+        // All of it is refused, so all of it can be taken back.
+        { product: UNKNOWN_PRODUCT, diskSize: diskSize * 2 },
+        { product: UNKNOWN_PRODUCT, advanced: { tablet: changing.chance(0.5), cpuMode: 'Compatibility' as const } },
         { diskSize: Math.min(40960, diskSize * 2) },
         { advanced: { extraCores: changing.int(1, 3) } },
         { power: 'On' as const },
@@ -218,6 +226,17 @@ export class SetPeople {
     const isPatient = changing.chance(0.5);
     const strategy = isPatient ? {} : { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
     this.#edit(set, { ...strategy, template: { spec } });
+  }
+
+  /** As a revert in Git or `kubectl vps rollout undo`, and sometimes the policy goes back too. */
+  #goBack(set: VirtualServerSet): void {
+    const [, earlier] = set.status?.revisions ?? [];
+    if (earlier === undefined) return;
+    const { product, diskSize, advanced: devices } = earlier.spec;
+    const dropped = Object.fromEntries(CHANGEABLE_ADVANCED.map((field) => [field, null]));
+    const advanced = devices === undefined ? null : { ...dropped, ...devices };
+    const isWhole = this.#parts.changing?.chance(0.3) === true;
+    this.#edit(set, { template: { spec: { product, diskSize, advanced, ...(isWhole && { changePolicy: null }) } } });
   }
 
   #changeRest(set: VirtualServerSet): void {

@@ -48,6 +48,7 @@ import {
   hasTemplate,
   IN_PLACE,
   isAvailable,
+  isAsTemplate,
   isForInPlace,
   isSettled,
   isUnresolved,
@@ -55,6 +56,7 @@ import {
   membersOf,
   originOf,
   restartOf,
+  mayBeChanging,
 } from './set-members.ts';
 import { SetSlots, type SetSlotsParts } from './set-slots.ts';
 
@@ -310,7 +312,7 @@ export class SetWatch {
     const bad = left.filter((other) => isUpdated(other, set, api) && !isAvailable(other, set, now)).length;
     const rolling = (limits: Limits): number =>
       isUpdated(member, set, api) ? leastOf(limits) : Math.min(leastOf(limits) + bad, mostOf(limits));
-    const isSurplus = !isRolling || isForInPlace(member, set);
+    const isSurplus = !isRolling || isForInPlace(member, set, 'server');
     const least = this.#least(look, isSurplus ? ({ replicas }) => replicas : isStopped ? mostOf : rolling);
     if (left.length < least)
       this.#report(`${what} leaves ${left.length} members, not ${least}: ${this.#picture(look)}`);
@@ -323,7 +325,9 @@ export class SetWatch {
     const { set, deleted, changed } = look;
     const { template, strategy } = set.spec;
     const limits = limitsOf(set.spec);
-    if (!isForInPlace(member, set)) this.#report(`${what} changes in place what the template does not allow`);
+    const isAllowed =
+      isForInPlace(member, set, 'spec') || (!mayBeChanging(member) && isForInPlace(member, set, 'server'));
+    if (!isAllowed) this.#report(`${what} changes in place what the template does not allow`);
     if (strategy.type === 'OnDelete') this.#report(`${what} changes in place with OnDelete`);
     const alive = membersOf(set, look.objects).filter(isAlive);
     if (alive.some(isUnresolved)) this.#report(`${what} came next to an unresolved member`);
@@ -336,7 +340,9 @@ export class SetWatch {
     const width = Math.max(1, limits.replicas - leastOf(limits));
     if (busy >= width) this.#report(`${what} came next to ${busy} members that are not done, of ${width}`);
     const stops =
-      template.spec.changePolicy === 'AllowStop' && steady.some(({ metadata }) => metadata.uid === member.metadata.uid);
+      template.spec.changePolicy === 'AllowStop' &&
+      !isAsTemplate(member, set) &&
+      steady.some(({ metadata }) => metadata.uid === member.metadata.uid);
     if (stops && steady.length - 1 < leastOf(limits))
       this.#report(`${what} may leave ${steady.length - 1} available members, not ${leastOf(limits)}`);
     changed.add(member.metadata.uid);

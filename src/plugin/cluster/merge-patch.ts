@@ -21,6 +21,17 @@ export function mergePatch(previous: object, next: object): Record<string, unkno
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
+/** What a JSON merge patch makes of a value. */
+export function mergePatched(value: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const next = new Map(Object.entries(isObject(value) ? value : {}));
+  for (const [key, change] of Object.entries(patch)) {
+    if (change === null) next.delete(key);
+    else next.set(key, mergePatched(next.get(key), change));
+  }
+  return Object.fromEntries(next);
+}
+
 /**
  * The merge patch of `kubectl apply` for an object without a schema for strategic merges: the manifest, and `null` for each
  * field that the last apply set and the manifest leaves out.

@@ -1,6 +1,12 @@
 /** `kubectl vps rollout undo`: writes an earlier revision to the template of a set, as the user. */
 import { RESTARTED_AT, type VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { err, ok } from '../../base/result.ts';
+import { holdsSomething } from '../../virtual-server/decision/known-record.ts';
+import { heldRecord } from '../../virtual-server/shared/objects.ts';
+import { listNames } from '../../virtual-server-set/decision/set-sentences.ts';
 import { print, type Context } from '../cluster/context.ts';
+import { mergePatched } from '../cluster/merge-patch.ts';
+import { playRollout } from '../plan/plan-sets.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { inWords, setReadiness } from '../state/readiness.ts';
 import { changeTo, earlierRevisions, isTemplate, type Revision } from '../state/revisions.ts';
@@ -30,13 +36,40 @@ export async function undo(context: Context, name: string, { toRevision, dryRun 
   // With the annotation, the set would also replace the members that still have the earlier revision.
   const ended = restartedAt === undefined ? undefined : { annotations: { [RESTARTED_AT]: null } };
   const rowsOfRestart = restartedAt === undefined ? [] : [['restartedAt', restartedAt, '']];
-  const changes = columns(['FIELD', 'BEFORE', 'AFTER'], [...rows, ...rowsOfRestart]);
+  const template = { spec: patch, ...(ended && { metadata: ended }) };
+  const lost = await replacedBy(context, set, template);
+  const changes = [...columns(['FIELD', 'BEFORE', 'AFTER'], [...rows, ...rowsOfRestart]), ...lost];
   if (dryRun) {
     print(context, [...changes, `${name} would return to ${to} (dry run)`]);
     return;
   }
-  await cluster.changeSpec(set, { template: { spec: patch, ...(ended && { metadata: ended }) } });
+  await cluster.changeSpec(set, { template });
   print(context, [...changes, `${name} returns to ${to}`, ...nextOf(set, where)]);
+}
+
+/** Which members lose their servers, as `kubectl vps plan` finds out. */
+async function replacedBy({ cluster, now }: Context, set: VirtualServerSet, template: object): Promise<string[]> {
+  const found = await cluster.list(false).then(ok, (error: unknown) => err(error));
+  if (!found.ok) {
+    const { error } = found;
+    return [
+      `which members the set replaces is not known: ${clean(error instanceof Error ? error.message : String(error))}`,
+    ];
+  }
+  const metadata = { ...set.metadata, generation: set.metadata.generation + 1 };
+  const spec = mergePatched(set.spec, { template }) as VirtualServerSet['spec'];
+  const names = playRollout({ ...set, metadata, spec }, found.value, now())
+    .gone.filter((object) => {
+      const record = heldRecord(object);
+      return record !== undefined && holdsSomething(record);
+    })
+    .map((object) => object.metadata.name);
+  if (names.length === 0) return [];
+  const what =
+    names.length === 1
+      ? 'its server is cancelled, and its disk is'
+      : 'their servers are cancelled, and their disks are';
+  return [`the set replaces ${listNames(names)}: ${what} lost`];
 }
 
 function previous(set: VirtualServerSet): Revision {

@@ -496,7 +496,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const joined = (...texts: string[]): string => texts.filter((text) => text !== '').join(': ');
 
 /** Whether the manifest has another value for what an order has sent, or may have sent. */
-export function changesOrder({ spec, status }: VirtualServer, { spec: wanted }: { spec?: unknown }): boolean {
-  const isOrdered = mirrorIn(status)?.attempt !== undefined;
-  return isOrdered && isObject(wanted) && lockedDifference(spec, wanted, isProvisioned(status)).length > 0;
+export function changesOrder(object: VirtualServer, { spec: wanted }: { spec?: unknown }): boolean {
+  const isOrdered = mirrorIn(object.status)?.attempt !== undefined;
+  return isOrdered && isObject(wanted) && lockedDifference(object, wanted).length > 0;
 }

@@ -3,6 +3,7 @@ import { keysProblem } from '../../api/public-key.ts';
 import { isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { mergePatched } from '../cluster/merge-patch.ts';
 import { conditionOf } from '../state/readiness.ts';
 import { plural } from '../state/totals.ts';
 import {
@@ -148,7 +149,8 @@ function perform(
         const generation = metadata.generation + 1;
         const conditions = object.status?.conditions?.filter(({ type }) => type !== 'ChangePending');
         const status = { ...object.status, observedGeneration: generation, conditions };
-        return { ...object, metadata: { ...metadata, annotations, generation }, spec: { ...spec, ...fields }, status };
+        const patched = mergePatched(spec, fields) as typeof spec;
+        return { ...object, metadata: { ...metadata, annotations, generation }, spec: patched, status };
       }
     }
   });

@@ -1,6 +1,13 @@
 /** Which members a changed template reaches in place, and which need a new server. Pure. */
-import { changesInPlace, orderDifference, type OrderedField } from '../../api/ordered-fields.ts';
+import {
+  changesInPlace,
+  mayBeChanging,
+  orderDifference,
+  returnsTo,
+  type OrderedField,
+} from '../../api/ordered-fields.ts';
 import type { Ordered, VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { isObject } from '../../base/deep-equal.ts';
 import { cut } from '../../base/text.ts';
 import type { Member } from './member.ts';
 import { changesFor, isSinceRestart } from './template.ts';
@@ -10,13 +17,18 @@ export interface MemberChange {
   spec: Readonly<Record<string, unknown>>;
   /** The member takes it now. If not, it is being created, or the set has to write something else first. */
   isDue: boolean;
+  /** The server has all that already, so nothing is sent to it. */
+  isQuiet?: true;
+  /** A request to change the server may be under way. Its end tells whether the template gets into the member in place. */
+  waits?: true;
   /** What in the member's own spec forbids it. The set neither changes nor replaces such a member. */
   obstacle?: { field: OrderedField; why: string };
 }
 
 /**
  * How the template gets into an outdated member without a new server; undefined: only with one. It depends on what changed in
- * the template, because a policy or you may have changed the spec of the member.
+ * the template, because a policy or you may have changed the spec of the member. And on the server that was read: it may have what
+ * the template says, because an earlier template never reached it.
  */
 export function memberChangeOf(set: VirtualServerSet, member: Member): MemberChange | undefined {
   const { object, createdFrom } = member;
@@ -26,21 +38,39 @@ export function memberChangeOf(set: VirtualServerSet, member: Member): MemberCha
   const known = set.status?.revisions?.find(({ revision }) => revision === createdFrom);
   const from: Ordered = known?.spec ?? object.spec;
   const fields = orderDifference(from, template);
-  const isInPlace = (field: OrderedField): boolean =>
-    changesInPlace(field, { before: from[field], after: template[field], policy });
-  if (policy === undefined || policy === 'Never' || !fields.every(isInPlace)) return undefined;
+  const returns = (field: OrderedField): boolean =>
+    returnsTo(field, object, { before: object.spec[field], after: template[field], policy });
+  const left = fields.filter(
+    (field) => !changesInPlace(field, { before: from[field], after: template[field], policy }),
+  );
+  if (fields.length === 0 && (policy ?? 'Never') === 'Never') return undefined;
+  if (!left.every(returns)) return undefined;
+  if (left.length > 0 && mayBeChanging(object)) return { spec: {}, isDue: false, waits: true };
   const own = orderDifference(object.spec, template).filter((field) => fields.includes(field));
   const isWritten = changesFor(set, member) === undefined;
   // The same order may have to be sent again until its server was read.
   const isDue = isWritten && (member.holdsNothing || object.status?.serverStatus !== undefined);
   const obstacle = own.find((field) => !allows(member, field, template[field]));
-  const spec = Object.fromEntries(own.map((field) => [field, template[field]]));
-  if (!isDue || obstacle === undefined) return { spec, isDue };
+  const spec = Object.fromEntries(own.map((field) => [field, patchTo(object.spec[field], template[field])]));
+  const isQuiet = own.every((field) =>
+    returnsTo(field, object, { before: object.spec[field], after: template[field] }),
+  );
+  if (!isDue || obstacle === undefined) return { spec, isDue, ...(isQuiet && { isQuiet }) };
   const { changePolicy: its = 'Never', [obstacle]: value } = object.spec;
   const why =
     its === policy ? `spec.${obstacle} ${cut(JSON.stringify(value ?? null), 64)}` : `spec.changePolicy ${its}`;
   return { spec, isDue: false, obstacle: { field: obstacle, why } };
 }
 
-const allows = ({ object: { spec } }: Member, field: OrderedField, after: unknown): boolean =>
-  changesInPlace(field, { before: spec[field], after, policy: spec.changePolicy });
+const allows = ({ object }: Member, field: OrderedField, after: unknown): boolean => {
+  const { [field]: before, changePolicy: policy } = object.spec;
+  const values = { before, after, policy };
+  return changesInPlace(field, values) || (!mayBeChanging(object) && returnsTo(field, object, values));
+};
+
+/** For a merge patch, in which null removes a value. */
+function patchTo(before: unknown, after: unknown): unknown {
+  if (!isObject(before) || !isObject(after)) return after ?? null;
+  const dropped = Object.keys(before).filter((key) => after[key] === undefined);
+  return { ...after, ...Object.fromEntries(dropped.map((key) => [key, null])) };
+}

@@ -134,7 +134,18 @@ export function changesOf(
   candidates: readonly Member[],
   alive: Alive,
   limits: Limits,
-  { busy, gone, order }: { busy: number; gone: readonly Member[]; order: VirtualServerSetSpec['scaleDown']['order'] },
+  {
+    busy,
+    gone,
+    order,
+    isQuiet,
+  }: {
+    busy: number;
+    gone: readonly Member[];
+    order: VirtualServerSetSpec['scaleDown']['order'];
+    /** Whether the member's change sends nothing to its server. */
+    isQuiet: (member: Member) => boolean;
+  },
 ): Changes {
   const result: Changes = { chosen: [], postponed: [] };
   let available = alive.members.filter((member) => alive.isAvailable(member) && !gone.includes(member)).length;
@@ -142,7 +153,7 @@ export function changesOf(
   for (const member of [...candidates].sort((a, b) => compare(a, b, alive, order))) {
     if (left <= 0) break;
     if (gone.includes(member)) continue;
-    const stops = member.mayStop && alive.isAvailable(member);
+    const stops = member.mayStop && !isQuiet(member) && alive.isAvailable(member);
     if (stops && available <= limits.available) {
       result.postponed.push(member);
       continue;

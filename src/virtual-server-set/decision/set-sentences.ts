@@ -7,7 +7,7 @@ import { ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
 import { troubleOf, type Member, type Note } from './member.ts';
-import { inOrder, type Situation } from './situation.ts';
+import { inOrder, isObstructed, type Situation } from './situation.ts';
 
 const NAMED = 5;
 
@@ -100,7 +100,7 @@ export function inPlaceSteps({ stuck: [first], inPlace, changes }: Situation): A
   const spec = { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
   const text = 'To let the set change one member at a time';
   if (changes.postponed.length > 0) return [{ text, command: { verb: 'patch', type: SET_SHORT_NAME, spec } }];
-  const member = [...inPlace].find(([, { obstacle }]) => obstacle !== undefined)?.[0];
+  const member = [...inPlace].find(isObstructed)?.[0];
   return member === undefined ? [] : [newServerFor(member)];
 }
 
@@ -115,9 +115,15 @@ export function held(situation: Situation): Quotation {
       'the set lets no member be unavailable';
     return { message, advice };
   }
-  const [first, ...others] = [...inPlace].filter(([, { obstacle }]) => obstacle !== undefined);
+  const [first, ...others] = [...inPlace].filter(isObstructed);
   if (first === undefined) return { message: '' };
   const [member, { obstacle }] = first;
+  if (obstacle === undefined && member.change !== undefined) {
+    const message =
+      `The set neither changes nor replaces ${member.name} while an earlier change of its server may be under way. ` +
+      note(member, member.change);
+    return { message, advice: joined(member.change.advice, advice), quoted: member.change.reason };
+  }
   const also = others.length === 0 ? '' : `. The same is true of ${listNames(others.map(([{ name }]) => name))}`;
   const message =
     `The set cannot change spec.${obstacle?.field ?? ''} of ${member.name} in place, because this member has ` +
@@ -219,8 +225,10 @@ export function progress(situation: Situation): Quotation {
   const leaving = [...members.filter((member) => member.deleting).map(({ name }) => name), ...situation.leaving].sort(
     (a, b) => inOrder(set.metadata.name, a, b),
   );
+  const open = [...inPlace].flatMap(([{ name }, way]) => (way.waits === true ? [name] : []));
   const waits = [
     ...(changing.length > 0 ? [`the change of ${listNames(changing.map(({ name }) => name))} in place`] : []),
+    ...(open.length > 0 ? [`the end of an earlier change of ${listNames(open)}`] : []),
     ...(booting.length > 0 ? [`${listNames(booting.map(({ name }) => name))} to become available`] : []),
     ...(leaving.length > 0 ? [`the cancellation of ${listNames(leaving)}`] : []),
     ...(victims.postponed.length > 0 ? ['enough available members before the next deletion'] : []),

@@ -6,7 +6,7 @@ import { timestamp } from '../../base/duration.ts';
 import { withCondition, withVerdict, type Verdict } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
 import { troubleOf } from './member.ts';
-import type { Situation } from './situation.ts';
+import { isObstructed, type Situation } from './situation.ts';
 import { revisionOf, shortName, withTemplate } from './template.ts';
 import * as sentences from './set-sentences.ts';
 
@@ -114,7 +114,7 @@ function comesLater({ alive, isAvailable, missing, free, victims: { postponed, k
 function isHeld({ set, limits, alive, isAvailable, changing, inPlace, rolling, missing, changes }: Situation): boolean {
   const isAtWork = missing > 0 || changing.length > 0 || changes.chosen.length > 0 || !alive.every(isAvailable);
   const isForbidden = changes.postponed.length > 0 && limits.available >= set.spec.replicas;
-  const hasObstacle = [...inPlace.values()].some(({ obstacle }) => obstacle !== undefined);
+  const hasObstacle = [...inPlace].some(isObstructed);
   const isDue = [...inPlace.values()].some((way) => way.isDue);
   return rolling && !isAtWork && (isForbidden || (hasObstacle && !isDue));
 }

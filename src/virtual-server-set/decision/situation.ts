@@ -83,6 +83,8 @@ export interface Situation {
   /** Free ordinals, lowest first. */
   free: readonly number[];
   victims: Victims;
+  /** Only a new server brings the template to them. Empty unless members are replaced on their own. */
+  replaced: readonly Member[];
   /** None while something stops the rollout. */
   changes: Changes;
   /** Until when the rollout waits after its last step (ms); undefined: it does not. */
@@ -136,6 +138,7 @@ export function situationOf(set: VirtualServerSet, { members, others }: Groups, 
   const { order } = spec.scaleDown;
   const victims = victimsOf(steps, limits, order);
   const restsUntil = rolling && inPlace.size > 0 ? restOf(set, updated, now) : undefined;
+  const isQuiet = (member: Member): boolean => inPlace.get(member)?.isQuiet === true;
   const due = alive.filter((member) => inPlace.get(member)?.isDue === true);
   const busy = current.filter((member) => !isSteady(member)).length;
   const mayChange = rolling && !stopped && restsUntil === undefined;
@@ -165,10 +168,15 @@ export function situationOf(set: VirtualServerSet, { members, others }: Groups, 
     leaving: taken.filter((name) => others.get(name) === true),
     free: unused.filter((ordinal) => !isTaken(ordinal)),
     victims,
-    changes: changesOf(mayChange ? due : [], steps, limits, { busy, gone: victims.chosen, order }),
+    replaced,
+    changes: changesOf(mayChange ? due : [], steps, limits, { busy, gone: victims.chosen, order, isQuiet }),
     restsUntil,
   };
 }
+
+/** True if the template does not get into this member in place until you act. */
+export const isObstructed = ([member, { obstacle, waits }]: readonly [Member, MemberChange]): boolean =>
+  obstacle !== undefined || (waits === true && needsYou(member));
 
 /** Whether the operator changes the server of this member only after you have acted. */
 function needsYou({ change, mayStop }: Member): boolean {

@@ -53,10 +53,24 @@ export function serverFields(server: Server, price?: number): VirtualServerStatu
         diskSize: whole(specs.diskSize),
         diskType: clamp(specs.diskType, BOUNDS.text),
       }),
+    advanced: advancedField(server),
     price: isPrice(server.price) ? server.price : price,
     macs: list(server.macs),
     adminConsole: admin && { hostname: admin.hostname, username: cut(admin.username, BOUNDS.text) },
   });
+}
+
+function advancedField(server: Server): VirtualServerStatus['advanced'] {
+  const { specs = {}, cpuMode, netDevice, diskBus, tablet } = server;
+  const fields = defined<NonNullable<VirtualServerStatus['advanced']>>({
+    extraCores: whole(specs.extraCores),
+    extraMemory: whole(specs.extraMemory),
+    cpuMode: clamp(cpuMode, BOUNDS.text),
+    netDevice: clamp(netDevice, BOUNDS.text),
+    diskBus: clamp(diskBus, BOUNDS.text),
+    tablet,
+  });
+  return Object.keys(fields).length === 0 ? undefined : fields;
 }
 
 const fits = (hostname: string): boolean => hostname !== '' && cut(hostname, BOUNDS.hostname) === hostname;

@@ -1,12 +1,14 @@
 /** The CustomResourceDefinition of VirtualServer. test/exhaustive/generated-specs.test.ts breaks each rule of a spec. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { structuralSchema } from '../../../src/api/crd.ts';
+import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { ORDERED_FIELDS } from '../../../src/api/ordered-fields.ts';
 import { sshKeysSchema } from '../../../src/api/ssh-keys.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import { OTHER } from '../../fixtures/ordered-values.ts';
 import { P521, PRIVATE_KEYS, RSA, SECRET, SK_ED25519, SK_P256 } from '../../fixtures/public-keys.ts';
+import { RETURNS, RETURNS_MARK } from '../../fixtures/returns.ts';
 import { adminHttp, create, createNamespace, edit, kubectl, manifest, SSH_KEY } from '../kube/support.ts';
 
 let http: KubeHttp;
@@ -238,14 +240,43 @@ describe('the lock on the fields of an order', () => {
       zone: 'lon',
       advanced: { hostServer: 'host1', tablet: true },
     };
-    const object = await withStatus(await createWith(spec), { ...ATTEMPTED, serverStatus: 'running' });
+    const status = { serverStatus: 'running', specs: { diskSize: 20 }, name: 'shop', advanced: { tablet: true } };
+    const object = await withStatus(await createWith(spec), { ...ATTEMPTED, ...status });
     await expect(edit(http, object, { spec: change })).rejects.toThrow(says);
     const devices = { advanced: { tablet: false, netDevice: 'e1000' } };
     expect((await edit(http, object, { spec: devices })).spec).toMatchObject(devices);
-    const policy = { changePolicy: 'Online', advanced: { tablet: true } };
+    const policy = { changePolicy: 'Online', advanced: { netDevice: 'rtl8139' } };
     await expect(edit(http, object, { spec: policy })).rejects.toThrow(
       '. spec.changePolicy: AllowStop lets spec.advanced change in place',
     );
+  });
+
+  it.each(RETURNS)('knows whether to accept $name', async ({ spec, status, edit: change, locked }) => {
+    const object = await createWith(spec);
+    const { uid, namespace: own } = object.metadata;
+    const name = (status.name as string | undefined)
+      ?.replace(RETURNS_MARK, `(${uid.slice(0, 8)})`)
+      .replace('default/', `${own}/`);
+    const record = { ...ATTEMPTED.record, ...(status.record as object) };
+    const read = await withStatus(object, { ...status, ...(name !== undefined && { name }), record });
+    const edited = edit(http, read, { spec: change });
+    if (locked.length === 0) await edited;
+    else await expect(edited).rejects.toThrow(`: spec.${locked.join(', spec.')}, which the order sent`);
+  });
+
+  it.each(['annotation', 'mirror'] as const)('waits for a request that the %s knows, and says so', async (where) => {
+    const changeRequests = { identifier: 'srv1', at: '2026-01-01T00:00:00Z' };
+    const created = await createWith({ changePolicy: 'Online', diskSize: 20480 });
+    const record = { ...ATTEMPTED.record, ...(where === 'mirror' && { changeRequests }) };
+    const status = { serverStatus: 'running', specs: { diskSize: 10240 }, record };
+    const object = await withStatus(created, status);
+    const text = JSON.stringify({ ...ATTEMPTED.record, changeRequests });
+    const annotations = where === 'mirror' ? {} : { [RECORD_ANNOTATION]: text };
+    const asked = await edit(http, object, { metadata: { annotations } });
+    await expect(edit(http, asked, { spec: { diskSize: 10240 } })).rejects.toThrow(
+      'delete this one. A request to change the server may be under way: wait until the condition ChangePending is gone',
+    );
+    expect((await edit(http, asked, { spec: { diskSize: 40960 } })).spec.diskSize).toBe(40960);
   });
 
   it('names every field that differs', async () => {

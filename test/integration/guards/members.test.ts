@@ -83,6 +83,8 @@ async function existing(manifest: object & { metadata: { name: string } }) {
     patch: (body: object) => operator.call({ method: 'PATCH', path, body, contentType: MERGE_PATCH }),
     delete: () => operator.call({ method: 'DELETE', path }),
     edit: (body: object) => admin.call({ method: 'PATCH', path, body, contentType: MERGE_PATCH }),
+    show: (status: object) =>
+      admin.call({ method: 'PATCH', path: `${path}/status`, body: { status }, contentType: MERGE_PATCH }),
   };
 }
 
@@ -258,6 +260,16 @@ describe('a change of a member by the operator', () => {
     }
     const never = await existing(memberOf({}, { changePolicy: 'Never' }));
     await expect(never.patch({ spec })).rejects.toMatchObject(refused('spec'));
+  });
+
+  it('may return to what the server has, whatever its changePolicy', async () => {
+    const server = { product: 'VPSX256', specs: { diskSize: 20480 }, advanced: { tablet: true } };
+    const spec = { product: server.product, diskSize: server.specs.diskSize, advanced: server.advanced };
+    const member = await existing(memberOf());
+    await member.show({ serverStatus: 'running', ...server });
+    await expect(member.patch({ spec: { ...spec, product: 'VPSX8' } })).rejects.toMatchObject(refused('spec'));
+    await expect(member.patch({ spec: { ...spec, diskSize: 40960 } })).rejects.toMatchObject(refused('spec'));
+    await expect(member.patch({ spec })).resolves.toMatchObject({ spec });
   });
 
   it('may not remove an annotation that resolves an order', async () => {

@@ -2,12 +2,15 @@
 import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { ORDERED_FIELDS, orderBody, orderDifference } from '../../../src/api/ordered-fields.ts';
+import { ORDERED_FIELDS, lockedDifference, orderBody, orderDifference } from '../../../src/api/ordered-fields.ts';
 import { orderedFieldsPolicy } from '../../../src/api/ordered-fields-policy.ts';
 import { orderedOf, revisionOf } from '../../../src/virtual-server-set/decision/template.ts';
 import { without } from '../../../src/base/without.ts';
+import type { VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import { ONE, OTHER } from '../../fixtures/ordered-values.ts';
 import { CATALOG, web } from '../../fixtures/decision.ts';
+import { mergePatched } from '../../../src/plugin/cluster/merge-patch.ts';
+import { RETURNS, RETURNS_UID } from '../../fixtures/returns.ts';
 import { P256, RSA } from '../../fixtures/public-keys.ts';
 import { DENIED, visit } from '../../fixtures/visits.ts';
 
@@ -59,6 +62,20 @@ it.each([
   const value = typeof usual === 'string' ? `'${usual}'` : usual;
   const side = `bject.spec.?${field}.orValue(${value})`;
   expect(policy.spec.validations[0]?.expression).toContain(`o${side} == oldO${side}`);
+});
+
+describe('what was not carried out', () => {
+  it.each(RETURNS)('may be taken back, or not: $name', ({ spec, status, edit, locked }) => {
+    const record = { owner: RETURNS_UID, mode: 'create', attempt: 'a1', ...(status.record as object) };
+    const object = web({ spec });
+    const known = {
+      ...object,
+      metadata: { ...object.metadata, uid: RETURNS_UID, namespace: 'default' },
+      status: { ...status, record },
+    };
+    const after = mergePatched(object.spec, edit) as VirtualServerSpec;
+    expect(lockedDifference(known, after)).toEqual(locked);
+  });
 });
 
 /** The order of an object with these fields: the identifier in its path, and its body. */

@@ -4,6 +4,7 @@ import { RESTARTED_AT, type VirtualServerSet } from '../../../../src/api/virtual
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { withCondition } from '../../../../src/controller/conditions.ts';
 import type { Reason } from '../../../../src/api/conditions.ts';
+import { mergePatched } from '../../../../src/plugin/cluster/merge-patch.ts';
 import { planSet, type SetPlan } from '../../../../src/virtual-server-set/decision/set-plan.ts';
 import { orderedOf, revisionOf, shortName } from '../../../../src/virtual-server-set/decision/template.ts';
 import { member, NOW, webSet, type MemberShape, type SetShape } from '../../../fixtures/virtual-server-set.ts';
@@ -47,7 +48,7 @@ function changed(object: VirtualServer, { actions }: SetPlan): VirtualServer {
       generation: object.metadata.generation + 1,
       annotations: { ...object.metadata.annotations, ...(metadata.annotations as Record<string, string>) },
     },
-    spec: { ...object.spec, ...spec },
+    spec: mergePatched(object.spec, spec) as VirtualServerSpec,
   };
 }
 /** The operator has seen the spec, and the server has it. */
@@ -332,6 +333,116 @@ describe('a member that differs from the template on its own account', () => {
     expect(ready(planOf(set, [restored]))?.reason).toBe('Available');
   });
 });
+
+describe('a template that goes back', () => {
+  type Status = NonNullable<VirtualServer['status']>;
+  const OPEN = { identifier: 'srv1', at: '2026-01-01T00:00:00Z' } as const;
+
+  /**
+   * A set with this template, and one member that has got the template before it in place; `shows`: what the read of its server has
+   * shown since.
+   */
+  function returning(
+    { grown, ...shape }: SetShape & { grown: Partial<VirtualServerSpec> },
+    shows: Partial<Status>,
+    reason: Reason = 'ChangeRefused',
+  ): [VirtualServerSet, VirtualServer] {
+    const set = webSet({ replicas: 1, ...shape });
+    const { template } = webSet({ replicas: 1, ...shape, spec: { ...shape.spec, ...grown } }).spec;
+    const object = member({ ...set, spec: { ...set.spec, template } }, 0, { price: 1 });
+    const revisions = [{ revision: shortName(revisionOf(template.spec)), spec: orderedOf(template.spec) }];
+    const record = { ...object.status?.record, ...shows.record };
+    const status = { ...object.status, ...shows, record } as Status;
+    return [{ ...set, status: { revisions } }, pending({ ...object, status }, reason)];
+  }
+
+  const GROWN = { changePolicy: 'Online', diskSize: 20480 } as const;
+  const BEFORE = { changePolicy: 'Online', diskSize: 10240 } as const;
+
+  it.each<[string, SetShape & { grown: Partial<VirtualServerSpec> }, Partial<Status>, object]>([
+    ['a disk that never grew', { spec: BEFORE, grown: GROWN }, { specs: { diskSize: 10240 } }, { diskSize: 10240 }],
+    [
+      'a disk that never grew, to another size',
+      { spec: { ...BEFORE, diskSize: 15360 }, grown: GROWN },
+      { specs: { diskSize: 10240 } },
+      { diskSize: 15360 },
+    ],
+    [
+      'a product that it never got, without a policy',
+      { spec: { product: 'VPSX4' }, grown: { product: 'VPSX8' } },
+      { product: 'VPSX4' },
+      { product: 'VPSX4' },
+    ],
+    [
+      'a device that it never got, where no member may be unavailable',
+      { spec: { changePolicy: 'AllowStop' }, grown: { advanced: { tablet: false } } },
+      { advanced: { tablet: true } },
+      { advanced: null },
+    ],
+    [
+      'one of two devices',
+      {
+        spec: { changePolicy: 'AllowStop', advanced: { tablet: true } },
+        grown: { advanced: { tablet: true, diskBus: 'sata' } },
+      },
+      { advanced: { tablet: true, diskBus: 'virtio' } },
+      { advanced: { tablet: true, diskBus: null } },
+    ],
+  ])('takes %s back without a new server', (_what, shape, shows, spec) => {
+    const [set, object] = returning(shape, shows);
+    const planned = planOf(set, [object]);
+    expect(does(planned)).toEqual(['change web-0']);
+    expect(planned.actions).toMatchObject([{ patch: { spec } }]);
+    const { status } = observed(changed(object, planned));
+    const conditions = status?.conditions?.filter(({ type }) => type !== 'ChangePending');
+    const after = observed(changed(object, planned));
+    const next = planOf(set, [{ ...after, status: { ...after.status, conditions } }]);
+    expect([does(next), ready(next)?.reason]).toEqual([[], 'Available']);
+  });
+
+  it.each<[string, SetShape & { grown: Partial<VirtualServerSpec> }, Partial<Status>]>([
+    ['a disk that has grown', { spec: BEFORE, grown: GROWN }, { specs: { diskSize: 20480 } }],
+    ['a product that it got, without a policy', { spec: {}, grown: { product: 'VPSX8' } }, { product: 'VPSX8' }],
+    ['a disk of which nothing is known', { spec: BEFORE, grown: GROWN }, {}],
+    [
+      'an image too',
+      { spec: { ...BEFORE, image: 'other' }, grown: { ...GROWN, image: 'x' } },
+      { specs: { diskSize: 10240 } },
+    ],
+  ])('replaces a member with %s', (_what, shape, shows) => {
+    expect(does(planOf(...asList(returning(shape, shows))))).toEqual(['create web-1']);
+  });
+
+  it('waits while the change may be under way, and says so', () => {
+    const [set, object] = returning(
+      { spec: BEFORE, grown: GROWN },
+      { specs: { diskSize: 10240 }, record: { changeRequests: OPEN } },
+      'Changing',
+    );
+    const planned = planOf(set, [object]);
+    expect([does(planned), ready(planned)?.reason]).toEqual([[], 'RollingOut']);
+    expect(ready(planned)?.message).toContain('waiting for the end of an earlier change of web-0');
+    const shown = { ...object, status: { ...object.status, specs: { diskSize: 20480 } } };
+    expect(does(planOf(set, [shown]))).toEqual(['create web-1']);
+  });
+
+  it('asks for you if the change that may be under way waits for you', () => {
+    const [set, object] = returning(
+      { spec: BEFORE, grown: GROWN },
+      { specs: { diskSize: 10240 }, record: { changeRequests: OPEN } },
+      'RestartPending',
+    );
+    const planned = planOf(set, [object]);
+    expect([does(planned), ready(planned)?.reason]).toEqual([[], 'MemberBlocked']);
+    expect(ready(planned)?.message).toContain('web-0 is RestartPending: It is RestartPending');
+    expect(ready(planned)?.message).toContain('kubectl delete vps web-0');
+  });
+});
+
+const asList = ([set, object]: [VirtualServerSet, VirtualServer]): [VirtualServerSet, VirtualServer[]] => [
+  set,
+  [object],
+];
 
 describe('the power in the template', () => {
   it('reaches all members at once, without a new server', () => {

@@ -64,6 +64,7 @@ describe('what is sent', () => {
     ['product', { product: 'VPSX8' }, { product: 'VPSX8' }],
     ['a larger disk', { diskSize: 20480 }, { specs: { disk_size: 20480 } }],
     ['the name', { serverName: 'shop' }, { name: 'shop' }],
+    ['a name that differs only in case', { serverName: 'Web' }, { name: 'Web' }],
     ['all that differs', { product: 'VPSX8', diskSize: 20480 }, { product: 'VPSX8', specs: { disk_size: 20480 } }],
   ])('is %s', async (_what, spec, body) => {
     const next = await visited(wanting(spec), { answers: { server: { ...SERVER, specs: { diskSize: 10240 } } } });
