@@ -156,9 +156,9 @@ export function resizeIn({ specs = {}, resize }: Server): string | undefined {
   return later.length === 0 ? undefined : later.join(', ');
 }
 
-/** What spec asks for in the fields that can be changed in place, and whether they may. */
+/** What spec asks for in the fields that can be changed in place. */
 export function wantedText(object: VirtualServer): string {
-  const { product, diskSize, changePolicy, advanced = {} } = object.spec;
+  const { product, diskSize, advanced = {} } = object.spec;
   const ofAdvanced = CHANGEABLE_ADVANCED.map((field) => advanced[field]);
-  return JSON.stringify([product, diskSize, chosenName(object), ...ofAdvanced, changePolicy].map(short));
+  return JSON.stringify([product, diskSize, chosenName(object), ...ofAdvanced].map(short));
 }

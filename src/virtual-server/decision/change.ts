@@ -371,12 +371,14 @@ function leftAsItIs(about: About): Course {
     `Server ${record.identifier} differs from spec: ${changesText(left)}. The operator changes nothing, because ` +
     'spec.changePolicy is Never';
   // What is refused may be made all the same while a request may have an effect, and is not sent again before.
-  const isOpen = requestsIn(record) !== undefined;
-  const change = known === undefined || isOpen ? known : without(known, 'refused', 'acceptedAt', 'isUnavailable');
-  const refused = isOpen && known?.refused !== undefined ? blockedBy({ ...about, changes: left }) : undefined;
+  if (known !== undefined && requestsIn(record) !== undefined) {
+    const refused = known.refused === undefined ? undefined : blockedBy({ ...about, changes: left });
+    return { record, finding: refused ?? { reason: 'ChangeRefused', message } };
+  }
+  const change = known && without(known, 'refused', 'acceptedAt', 'isUnavailable');
   return {
-    record: change === undefined ? record : { ...record, change },
-    finding: refused ?? { reason: 'ChangeRefused', message },
+    record: { ...without(record, 'tries'), ...(change && { change }) },
+    finding: { reason: 'ChangeRefused', message },
   };
 }
 

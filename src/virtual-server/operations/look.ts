@@ -204,7 +204,7 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   if (isEnding) return { ...goOn(present), ...(shown !== before && inBoth(at, shown)) };
 
   const course = courseOf(at, shown, server);
-  const isChangeAsBefore = (['change', 'changeRequests'] as const).every(
+  const isChangeAsBefore = (['change', 'changeRequests', 'tries'] as const).every(
     (field) => course.record[field] === shown[field],
   );
   const changed = isChangeAsBefore ? shown : course.record;

@@ -121,6 +121,14 @@ describe('a server with two fields that exclude each other', () => {
     expect([done.stops, done.server.tablet, pendingIn(done)]).toEqual([4, false, undefined]);
   });
 
+  it('is stopped again for the same spec after the policy was Never', async () => {
+    const end = await run(begin(BOTH), { minutes: 60, changed: excluding });
+    const never = await run(edited(end, { changePolicy: 'Never' }), { minutes: 60, changed: excluding });
+    expect([never.stops, messageIn(never)]).toEqual([3, expect.stringContaining('spec.changePolicy is Never')]);
+    const again = await run(edited(never, { changePolicy: 'AllowStop' }), { minutes: 60, changed: excluding });
+    expect([again.stops, pendingIn(again)]).toEqual([6, 'ChangeRefused']);
+  });
+
   it('gets no change after the third that takes one back, if no stop is needed', async () => {
     const extras = (extraCores: number, extraMemory: number): Server => ({
       ...DEVICES,
