@@ -147,9 +147,9 @@ const priceSchema = open({
     .max(32)
     .optional()
     .describe(
-      'The billing period of a server that was ordered with it. Absent: on demand, or the provider shows none.',
+      'The billing period that orders have, if the server was seen with it. Absent: the provider has shown none.',
     ),
-  otherPeriod: z.string().max(32).optional().describe('In place of `period`: one that orders do not have.'),
+  otherPeriod: z.string().max(32).optional().describe('The one that the server has now, if orders do not have it.'),
   isDormant: z.literal(true).optional().describe('The last read has shown the server dormant.'),
   unstatedSince: z.iso
     .datetime()

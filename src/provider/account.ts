@@ -26,6 +26,7 @@ import { failure, failureOf, saysNoSuch } from './failure.ts';
 import { NO_CALL, furtherList } from './further-list.ts';
 import { sendNamedOrder } from './create-named.ts';
 import { openOrder } from './create-server.ts';
+import { PagedList, hasNextLink } from './paged-list.ts';
 import { wholeBody, type Exchange, type ProviderAnswer } from './transport.ts';
 import {
   asObject,
@@ -34,7 +35,6 @@ import {
   parseHosts,
   parseImages,
   parseJson,
-  pagedList,
   parseListedServers,
   parseMessage,
   parsePrices,
@@ -174,7 +174,14 @@ export function createSession(deps: SessionDeps): Session {
     listedServers,
     async ordersNamed() {
       if (orders !== 'auto') return orders === 'named';
-      return listing.takesNamed() ?? (await listing.read(() => readServers(caller, endpoints))) !== undefined;
+      const known = listing.takesNamed();
+      if (known !== undefined) return known;
+      try {
+        return (await listing.read(() => readServers(caller, endpoints))) !== undefined;
+      } catch (error) {
+        if (error instanceof PagedList) return true;
+        throw error;
+      }
     },
     async orderNamed(identifier, body, maySend) {
       const outcome = await sendNamedOrder(
@@ -294,8 +301,14 @@ function createServerList(
     let listed: AccountServer[] | undefined;
     await listing.read(async () => {
       const body = await readServerList(caller, endpoints);
-      listed = body && parseListedServers(body.value).map((server) => cleaned(server, caller.redactor));
-      return body && parseServerList(body.value);
+      if (body === undefined) return undefined;
+      const clean = (server: AccountServer): AccountServer => cleaned(server, caller.redactor);
+      try {
+        listed = parseListedServers(body.value, body.isFirst).map(clean);
+        return parseServerList(body.value, body.isFirst);
+      } catch (error) {
+        throw error instanceof PagedList ? new PagedList(error.identifiers, error.servers.map(clean)) : error;
+      }
     });
     return listed;
   });
@@ -310,9 +323,10 @@ type ServerList = ReadonlySet<string> | undefined;
 
 /** What the tenants of a key have found out about the list of servers. */
 export interface Listing {
-  /** Throws PROVIDER_PROTOCOL if the provider denies a list that it has shown before. */
+  /** Throws PROVIDER_PROTOCOL if the provider denies a list that it has shown before, if only one page of it. */
   read(read: () => Promise<ServerList>): Promise<ServerList>;
   learn(identifier: string, read: () => Promise<ServerList>, runs: () => Promise<boolean>): Promise<void>;
+  /** Whether it was whole. */
   exists(): boolean;
   hasCreating(): boolean;
   /** Whether the account takes orders under an identifier; undefined: not known, or no longer known. */
@@ -332,13 +346,14 @@ export function createListing(
   { orders = 'auto', told }: { orders?: OrderWay; told?: OrdersTold | undefined } = {},
 ): Listing {
   let exists = false;
+  let isShown = false;
   let hasCreating = false;
   let learnsAt = -Infinity;
   let anonymousUntil = -Infinity;
   /** Stays until an order under an identifier is accepted, so that each new attempt is not told as a change. */
   let isRefused = false;
   let last: OrdersGo | undefined;
-  const takesNamed = (): boolean | undefined => (now() < anonymousUntil ? false : exists || undefined);
+  const takesNamed = (): boolean | undefined => (now() < anonymousUntil ? false : isShown || undefined);
   const tell = (): void => {
     const before = last;
     const takes = takesNamed();
@@ -351,13 +366,17 @@ export function createListing(
     async read(read) {
       try {
         const listed = await read();
-        if (listed === undefined && exists) throw vanished();
+        if (listed === undefined && isShown) throw vanished();
         exists ||= listed !== undefined;
+        isShown ||= exists;
         if (listed === undefined) {
           anonymousUntil = now() + LEARN_AGAIN_MS;
           isRefused = false;
         } else if (!isRefused) anonymousUntil = -Infinity;
         return listed;
+      } catch (error) {
+        isShown ||= error instanceof PagedList;
+        throw error;
       } finally {
         tell();
       }
@@ -403,21 +422,19 @@ function vanished(): ProviderError {
 
 async function readServers(caller: Caller, endpoints: Endpoints): Promise<ServerList> {
   const body = await readServerList(caller, endpoints);
-  return body && parseServerList(body.value);
+  return body && parseServerList(body.value, body.isFirst);
 }
 
-/** Undefined if the provider has no such list. */
-async function readServerList(caller: Caller, endpoints: Endpoints): Promise<{ value: unknown } | undefined> {
+/** Undefined if the provider has no such list. `isFirst`: a header says that it goes on. */
+async function readServerList(
+  caller: Caller,
+  endpoints: Endpoints,
+): Promise<{ value: unknown; isFirst: boolean } | undefined> {
   const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
   if (NO_CALL.has(answer.status)) return undefined;
   if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
-  if (hasNext(answer.headers['link'])) throw pagedList();
-  return { value: parseJson(wholeBody(answer), 'listServers') };
+  return { value: parseJson(wholeBody(answer), 'listServers'), isFirst: hasNextLink(answer.headers['link']) };
 }
-
-/** RFC 8288. */
-const hasNext = (link: string | string[] | undefined): boolean =>
-  /\brel\s*=\s*"?[^",;]*\bnext\b/i.test(String(link ?? ''));
 
 /** The provider's texts must not repeat a secret. */
 const cleaned = ({ name, product, ...server }: AccountServer, redactor: Cleaner): AccountServer => ({

@@ -6,6 +6,7 @@ import { parseExact } from '../base/exact-numbers.ts';
 import { isPrice } from '../base/price.ts';
 import { ProviderError, failureMessage, type ProviderOperation } from './error.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
+import { PagedList, goesOn, withoutPaging } from './paged-list.ts';
 import type { Image, AccountServer, ListShape, PriceList, Product, Server, Zone } from './types.ts';
 
 const text = z.string().optional().catch(undefined);
@@ -120,21 +121,29 @@ export function parseHosts(body: unknown): string[] {
 
 /**
  * The identifiers of the account's servers, as keys of a map. Absence is read off this list, so no entry is dropped: each key of
- * an object is an identifier, whatever its value. Throws PROVIDER_PROTOCOL for anything else.
+ * an object is an identifier, whatever its value, unless it tells about pages. Throws PagedList for one page of a longer list, which
+ * `isFirst` says too, and PROVIDER_PROTOCOL for anything else.
  */
-export function parseServerList(list: unknown): ReadonlySet<string> {
-  if (isPage(list)) throw pagedList();
-  const body = withoutCancelled(list);
+export function parseServerList(list: unknown, isFirst = false): ReadonlySet<string> {
+  const whole = withoutPaging(list);
+  const body = withoutCancelled(whole);
   const identifiers = Array.isArray(body) ? body.map(identifierOf) : isObject(body) ? identifiersIn(body) : [undefined];
   if (identifiers.includes(undefined))
     throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('listServers', 'the answer is no list of servers'));
-  return new Set(identifiers.filter((identifier) => identifier !== undefined).map(identifierKey));
+  const found = new Set(identifiers.filter((identifier) => identifier !== undefined).map(identifierKey));
+  // The list may count those that are gone.
+  const count = isObject(whole) ? Object.keys(whole).length : found.size;
+  if (isFirst || goesOn(list, count)) throw new PagedList(found, serversIn(body));
+  return found;
 }
 
 /** What the list says of each server. Throws like `parseServerList`. */
-export function parseListedServers(list: unknown): AccountServer[] {
-  parseServerList(list);
-  const body = withoutCancelled(list);
+export function parseListedServers(list: unknown, isFirst = false): AccountServer[] {
+  parseServerList(list, isFirst);
+  return serversIn(withoutCancelled(withoutPaging(list)));
+}
+
+function serversIn(body: unknown): AccountServer[] {
   const entries: [string | undefined, unknown][] = Array.isArray(body)
     ? body.map((value: unknown) => [undefined, value])
     : Object.entries(asObject(body, 'listServers'));
@@ -153,24 +162,6 @@ export function parseListedServers(list: unknown): AccountServer[] {
       },
     ];
   });
-}
-
-/** Names of fields by which APIs tell that a list goes on. */
-const PAGE_FIELDS =
-  /^_?(links?|meta|next|next_?(page|link|url|token|cursor)|has_?more|pages?|pagination|paging|cursor|total(_?count)?)$/i;
-
-/** Whether the object has such a field beside its servers. A server may have such an identifier too. */
-function isPage(list: unknown): boolean {
-  if (!isObject(list)) return false;
-  const isServer = (value: unknown): boolean =>
-    isObject(value) && (identifierOf(value) !== undefined || 'product' in value);
-  return Object.entries(list).some(([key, value]) => PAGE_FIELDS.test(key) && !isServer(value));
-}
-
-/** The operator reads no second page, and a list that is not whole would prove the absence of servers. */
-export function pagedList(): ProviderError {
-  const why = 'the answer is one page of a list that goes on, which the operator cannot read';
-  return new ProviderError('PROVIDER_PROTOCOL', failureMessage('listServers', why));
 }
 
 const textIn = (value: unknown): string | undefined => text.parse(value);

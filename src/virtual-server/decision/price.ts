@@ -3,7 +3,7 @@
  * not state. A provider with a list of prices also lets the operator estimate what a server will cost. Pure.
  */
 import { costsIn } from '../../api/change-requests.ts';
-import { hasReadServer, isLetGo } from '../../api/server-state.ts';
+import { hasReadServer, isLetGo, isOffOnPurpose } from '../../api/server-state.ts';
 import { mirrorIn, type RecordedPrice, type ServerRecord, type Held } from '../../api/record.ts';
 import {
   DEFAULT_DISK_TYPE,
@@ -125,8 +125,9 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
   const shown = shownPrice(status, record);
   const isStated = isPrice(server.price);
   const isDormant = server.isDormant === true;
+  const before = mayBeAsleep(known, server) ? undefined : known?.amount;
   // Status may show the price of the dormant server.
-  const last = known?.amount ?? (isDormant || known?.isDormant === true ? undefined : shown);
+  const last = before ?? (isDormant || known?.isDormant === true ? undefined : shown);
   const amount = isStated && !isDormant ? server.price : last;
   const current: Server =
     isDormant && last !== undefined ? { ...server, product: undefined, specs: undefined } : server;
@@ -136,7 +137,7 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
   // After the first read, spec may ask for extras that were not ordered.
   const extras = known === undefined ? ordered?.advanced : known;
   const price: RecordedPrice = {
-    ...(known && without(known, 'unstatedSince', 'isDormant', 'extraCores', 'extraMemory', 'period', 'otherPeriod')),
+    ...(known && without(known, ...OF_READ)),
     identifier,
     ...(amount !== undefined && { amount }),
     ...defined('product', product ?? known?.product ?? ordered?.product),
@@ -149,6 +150,20 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
   return isDeepEqual(price, known) ? record : { ...record, price };
 }
 
+/** What each read decides anew. */
+const OF_READ = ['amount', 'unstatedSince', 'isDormant', 'extraCores', 'extraMemory', 'period', 'otherPeriod'] as const;
+
+/** Earlier versions wrote no period, nor that a server is dormant. A provider that shows no period looks the same. */
+const isOfEarlier = ({ isDormant, period, otherPeriod }: RecordedPrice): boolean =>
+  isDormant === undefined && period === undefined && otherPeriod === undefined;
+
+/** Whether the known price may be that of the dormant server: earlier versions kept it as the price of the server. */
+const mayBeAsleep = (known: RecordedPrice | undefined, server: Server): boolean =>
+  server.isDormant === true &&
+  known !== undefined &&
+  isOfEarlier(known) &&
+  (periodOf(server) !== undefined || known.amount === server.price);
+
 const ON_DEMAND = 'on-demand';
 /** As long as the period that orders are paid for, or longer: a server costs no more in that one than in these. */
 const LONG = new Set(['month', 'monthly', 'quarter', 'quarterly', 'year', 'yearly', 'annual', 'annually']);
@@ -156,16 +171,21 @@ const MAX_PERIOD = 32;
 
 const periodOf = ({ period }: Server): string | undefined => period && cut(period.trim().toLowerCase(), MAX_PERIOD);
 
-/** An order has the period that the first read of its server shows. No answer tells how an adopted server was ordered. */
+/**
+ * An order has the first period that its server shows, which may be only after some reads, or after an upgrade. No answer tells how an
+ * adopted server was ordered. The plain default is kept too: another one after it is a change.
+ */
 function periodIn(
   { mode }: Held,
   known: RecordedPrice | undefined,
   server: Server,
 ): Pick<RecordedPrice, 'period' | 'otherPeriod'> {
-  const shown = periodOf(server) ?? known?.otherPeriod ?? known?.period;
-  if (shown === undefined || shown === ON_DEMAND) return {};
-  const isOrdered = known === undefined ? mode !== 'adopt' : known.period === shown;
-  return isOrdered ? { period: shown } : { otherPeriod: shown };
+  const { period, otherPeriod } = known ?? {};
+  const shown = periodOf(server);
+  if (shown === undefined) return { ...defined('period', period), ...defined('otherPeriod', otherPeriod) };
+  const ordered = period ?? (mode === 'adopt' ? ON_DEMAND : shown);
+  if (shown === ordered || shown === ON_DEMAND) return { period: shown };
+  return { ...defined('period', period), otherPeriod: shown };
 }
 
 /** A read with nothing that the record needs to know about the price. */
@@ -214,6 +234,7 @@ export function pricedModel(object: VirtualServer, record = knownRecord(object))
   if (further === undefined) return undefined;
   const kept = recordedPrice(record);
   if (kept?.otherPeriod !== undefined) return undefined;
+  if (mayTellSleep(object, kept)) return undefined;
   // What status shows of a dormant server is not what it costs awake.
   const isAwake = hasReadServer(object) && kept?.isDormant !== true;
   if (isAwake && product !== undefined && specs?.diskSize !== undefined && isPrice(price))
@@ -223,6 +244,10 @@ export function pricedModel(object: VirtualServer, record = knownRecord(object))
     return undefined;
   return { product: kept.product, diskSize: kept.diskSize, ...further, price: kept.amount };
 }
+
+/** Whether all that is known of the price may be that of the dormant server: an earlier version has read it last. */
+const mayTellSleep = (object: VirtualServer, kept: RecordedPrice | undefined): boolean =>
+  (kept === undefined || isOfEarlier(kept)) && object.spec.power === 'Dormant' && isOffOnPurpose(object);
 
 /**
  * Besides what the server shows counts what was ordered: an address may be assigned late. Of an adopted server, nothing was.
@@ -268,7 +293,7 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
   // One of the first two may be outdated: the record after an earlier version was at work, the status after a crash.
   const prices = [kept?.amount, shown, ...costs.map((cost) => cost.price)].filter((price) => price !== undefined);
   const period = kept?.otherPeriod;
-  const isAsleep = kept?.isDormant === true && kept.amount === undefined;
+  const isAsleep = (kept?.isDormant === true && kept.amount === undefined) || mayTellSleep(object, kept);
   const isUnclear = isAsleep || (period !== undefined && !LONG.has(period));
   const most = prices.length > 0 && !costs.some(({ isUnpriced }) => isUnpriced) ? Math.max(...prices) : undefined;
   const price = isUnclear ? undefined : most;

@@ -5,6 +5,7 @@
 import { saysCancelled } from '../../base/cancelled.ts';
 import { ended } from '../../base/text.ts';
 import { ResponseError } from '../../provider/error.ts';
+import { PagedList } from '../../provider/paged-list.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import type { AccountServer, Session } from '../../provider/types.ts';
@@ -15,7 +16,7 @@ import { LISTED, namesOf, cutSaid } from '../decision/sentences.ts';
 import type { Outcome } from '../decision/types.ts';
 import type { Visit } from '../visit.ts';
 import { reserveServer } from './adopt.ts';
-import { orLacking, readServer } from './reads.ts';
+import { lackIn, orLacking, readServer } from './reads.ts';
 import type { OrderSecrets } from './user-data.ts';
 import { requestOf, shownMemo } from './order-named.ts';
 import { identifierTaken } from './identifier-taken.ts';
@@ -57,11 +58,12 @@ async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own 
   if (name === undefined) return undefined;
   const listed = await orLacking(() => listedOf(session));
   if (!listed.ok) return lacking(visit.view(), unlisted(listed.error));
+  const { servers, goesOn } = listed.value;
   const view = visit.view();
   const { object, own } = view;
   const earlier = [...(own?.failed ?? []), ...(own?.orphans ?? [])].map((order) => order.identifier);
   const others = visit.services.holders.others(object.metadata.uid);
-  const found = (listed.value ?? []).filter(
+  const found = servers.filter(
     ({ identifier, name: shown }) =>
       shown?.trim() === name &&
       !earlier.some((other) => isSameIdentifier(other, identifier)) &&
@@ -69,20 +71,28 @@ async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own 
   );
   // Pages of a list may overlap.
   const [first, second] = new Map(found.map(({ identifier }) => [identifierKey(identifier), identifier])).values();
-  if (first === undefined) return undefined;
+  // A further page may have the server.
+  if (first === undefined) return goesOn && lacking(view, unlisted(lackIn(goesOn)));
   if (second !== undefined)
     return identifierTaken(view, own, `The servers ${first} and ${second} have the name of this object's order`, first);
   reserveServer(visit, session.account, first);
   return { own: first, isRead: false };
 }
 
-/** Undefined if the provider has no list: it says so, or it has never shown one to this key and has no other answer to the call. */
-async function listedOf(session: Session): Promise<AccountServer[] | undefined> {
+interface Listed {
+  servers: readonly AccountServer[];
+  /** These are one page of the list. */
+  goesOn?: PagedList;
+}
+
+/** Empty if the provider has no list: it says so, or it has never shown one to this key and has no other answer to the call. */
+async function listedOf(session: Session): Promise<Listed> {
   try {
-    return await session.listedServers(LIST_AGE_MS);
+    return { servers: (await session.listedServers(LIST_AGE_MS)) ?? [] };
   } catch (error) {
+    if (error instanceof PagedList) return { servers: error.servers, goesOn: error };
     if (session.listsServers() || !isNoCall(error)) throw error;
-    return undefined;
+    return { servers: [] };
   }
 }
 

@@ -24,7 +24,7 @@ import { orderAnonymous } from './order-anonymous.ts';
 import { earlierServer, holdAgain } from './earlier-server.ts';
 import { orderNamed } from './order-named.ts';
 import { lookForFailed, orLacking } from './reads.ts';
-import { readSecrets, type OrderSecrets } from './user-data.ts';
+import { brokenUserData, readSecrets, type OrderSecrets } from './user-data.ts';
 import { err, type Result } from '../../base/result.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
@@ -121,6 +121,8 @@ export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs
 
   const secrets = await readSecrets(object, visit.services.kube, session);
   if (!secrets.ok) return err(lacking(visit.view(), secrets.error));
+  const broken = brokenUserData(object, secrets.value);
+  if (broken !== undefined) return err(lacking(visit.view(), broken));
 
   const lists = await readCatalog(session, CATALOG_AGE_MS);
   if (!lists.ok) return err(lacking(visit.view(), lists.error));

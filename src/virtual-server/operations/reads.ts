@@ -5,6 +5,7 @@ import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import { err, ok, type Result } from '../../base/result.ts';
 import { saysCancelled } from '../../base/cancelled.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
+import { PagedList } from '../../provider/paged-list.ts';
 import type { FailedOrder } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { fingerprintOf, isSameAccount, isSameProvider } from '../decision/identity.ts';
@@ -64,7 +65,7 @@ export async function readServer(
       async (denial) => {
         const problem = await problemOf(session, account);
         if (problem !== undefined) return problem;
-        const listed = await listOf(session, denial);
+        const listed = await listOf(session, identifier, denial);
         unlisted = listed === undefined ? 'no' : unlistedIn(listed, object, session);
         return listed?.has(identifierKey(identifier)) === true ? LISTED : undefined;
       },
@@ -86,16 +87,45 @@ const isUnclear = (denial: unknown): denial is ResponseError =>
   denial instanceof ResponseError && denial.status === 403;
 
 /**
- * Undefined if the provider has no list of servers. After a documented denial (404), that is so too if the call fails and the
- * provider has never shown a list: no document says how a provider without a list answers. A 403 is never taken for that.
+ * Undefined if the provider has no list of servers. After a documented denial (404), that is so too if one page of the list lacks the
+ * server, or if the call fails and the provider has never shown a list: no document says how a provider without a list answers. A 403
+ * is never taken for that.
  */
-async function listOf(session: Session, denial: ProviderError): Promise<ReadonlySet<string> | undefined> {
+async function listOf(
+  session: Session,
+  identifier: string,
+  denial: ProviderError,
+): Promise<ReadonlySet<string> | undefined> {
+  const ask = isUnclear(denial) ? listFor : proofFor;
   try {
-    return await session.servers();
+    return await ask(identifier, session);
   } catch (error) {
     const isForbidden = isProviderError(error, 'PROVIDER_FORBIDDEN');
     if (!(error instanceof ProviderError) || isUnclear(denial) || isForbidden || session.listsServers()) throw error;
     return undefined;
+  }
+}
+
+/**
+ * The list of servers, or one page of it that has this server. Undefined if the provider has no list. Throws PagedList if one page lacks
+ * the server, which proves nothing.
+ */
+async function listFor(identifier: string, session: Session): Promise<ReadonlySet<string> | undefined> {
+  try {
+    return await session.servers();
+  } catch (error) {
+    if (error instanceof PagedList && error.identifiers.has(identifierKey(identifier))) return error.identifiers;
+    throw error;
+  }
+}
+
+/** The same; undefined also if one page lacks the server: that is as if the provider had no list. */
+export async function proofFor(identifier: string, session: Session): Promise<ReadonlySet<string> | undefined> {
+  try {
+    return await listFor(identifier, session);
+  } catch (error) {
+    if (error instanceof PagedList) return undefined;
+    throw error;
   }
 }
 
@@ -168,9 +198,9 @@ export function readAgain(identifier: string, session: Session): Promise<ShownSe
   });
 }
 
-/** Undefined if the provider has no list of servers. Throws PROVIDER_FORBIDDEN if the key may not list servers. */
+/** Undefined if the provider has no list of servers. Throws like `listFor`, and PROVIDER_FORBIDDEN if the key may not list servers. */
 async function isListed(identifier: string, session: Session): Promise<boolean | undefined> {
-  return (await session.servers())?.has(identifierKey(identifier));
+  return (await listFor(identifier, session))?.has(identifierKey(identifier));
 }
 
 const stillListed = ({ status }: ResponseError): ResponseError =>
@@ -188,9 +218,13 @@ export async function orLacking<T>(ask: () => Promise<T>): Promise<Result<T, Mis
     return ok(await ask());
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    return err(missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs));
+    return err(lackIn(error));
   }
 }
+
+/** What an order lacks by this error. */
+export const lackIn = (error: ProviderError): Missing =>
+  missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs);
 
 /** Turns an error of the provider client into an answer; rejects with any other error. */
 export async function orFailed<T>(ask: () => Promise<T>): Promise<T | Failed> {

@@ -14,7 +14,7 @@ import { LISTED } from '../decision/sentences.ts';
 import { saysFailed } from '../decision/silent-task.ts';
 import type { Denial, Failed, ServerAnswer } from '../decision/types.ts';
 import type { Visit } from '../visit.ts';
-import { orFailed, problemOf, unlistedIn } from './reads.ts';
+import { orFailed, problemOf, proofFor, unlistedIn } from './reads.ts';
 
 /**
  * The answer, or the denial that it amounts to. A server that is recognized stays one: a DELETE can be sent to it, and a word
@@ -44,12 +44,13 @@ export async function unlessCancelled(
  * - Another account has a server with this identifier: only the account of the record counts, and only while it sees products.
  * - The provider has given the identifier to another server: that one is cancelled too, and an identifier has one server at a
  *   time, so the one of the record is gone. If the next one lives, its status says so, and it has to prove whose it is.
+ * - One page of a list that lacks the server proves nothing: that is as without a list.
  * - A list that fails, even with an answer for which a 404 would count, proves nothing here.
  */
 async function denialOf({ object }: Visit, { identifier, account }: Held, session: Session): Promise<Denial | Failed> {
   return orFailed(async () => {
     const problem = await problemOf(session, account);
-    const listed = problem === undefined ? await session.servers() : undefined;
+    const listed = problem === undefined ? await proofFor(identifier, session) : undefined;
     const isListed = listed?.has(identifierKey(identifier)) === true;
     return {
       type: 'serverNotFound',

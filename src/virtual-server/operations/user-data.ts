@@ -2,7 +2,7 @@
 import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import { USER_DATA_SECRET_TYPE } from '../../api/names.ts';
 import type { FromSecrets } from '../../api/ordered-fields.ts';
-import { MAX_USER_DATA, userDataProblem, userDataSourceOf } from '../../api/user-data.ts';
+import { MAX_USER_DATA, userDataProblem, userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { err, ok, type Result } from '../../base/result.ts';
 import { ended } from '../../base/text.ts';
@@ -51,7 +51,7 @@ async function readUserData(
 ): Promise<Result<{ text: string; hashKey: string } | undefined, Missing>> {
   if (spec.userDataFrom === undefined) return ok(undefined);
   const { kind, name, key } = userDataSourceOf(spec.userDataFrom);
-  const where = `${kind} ${namespace}/${name}, named in spec.userDataFrom,`;
+  const where = whereOf(namespace, { kind, name });
   const found = await fromSource(kind, kube, { namespace, name, where });
   if (!found.ok) return found;
   const problem = (words: string): Result<never, Missing> =>
@@ -61,11 +61,26 @@ async function readUserData(
   const text = data[key];
   if (text === undefined || text === '') return problem(`has no key "${key}"`);
   if (text.includes(REPLACED)) return problem(`key "${key}" is no text in UTF-8`);
-  const broken = userDataProblem(text);
-  if (broken !== undefined) return problem(`key "${key}" ${broken}`);
   if (text.length > MAX_USER_DATA)
     return problem(`key "${key}" has ${text.length} characters, more than ${MAX_USER_DATA}`);
   return ok({ text, hashKey: uid ?? '' });
+}
+
+const whereOf = (namespace: string, { kind, name }: Pick<UserDataSource, 'kind' | 'name'>): string =>
+  `${kind} ${namespace}/${name}, named in spec.userDataFrom,`;
+
+/**
+ * Why no new order may send the user data that was read. An order that was sent with it is repeated all the same: it has to stay the
+ * same.
+ */
+export function brokenUserData(
+  { metadata: { namespace }, spec }: VirtualServer,
+  { values }: OrderSecrets,
+): Missing | undefined {
+  const broken = values.userDataFrom === undefined ? undefined : userDataProblem(values.userDataFrom);
+  if (broken === undefined || spec.userDataFrom === undefined) return undefined;
+  const source = userDataSourceOf(spec.userDataFrom);
+  return missing('UserDataNotFound', `${whereOf(namespace, source)} key "${source.key}" ${broken}${FIX}`);
 }
 
 interface Named {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { accountName } from '../../../src/provider/account.ts';
 import { Endpoints } from '../../../src/provider/endpoints.ts';
 import { realTimers } from '../../../src/base/timers.ts';
+import { PagedList } from '../../../src/provider/paged-list.ts';
 import { errorOf, sessionFor, startStub, type StubProvider } from './stub-provider.ts';
 
 const PRODUCTS = {
@@ -357,26 +358,83 @@ describe('a base URL', () => {
   });
 });
 
-describe('a list of servers that goes on', () => {
-  const servers = { srv1: { identifier: 'srv1', product: 'VPSX4' } };
-  it.each<[string, object]>([
-    ['a Link header', { body: servers, headers: { link: '</beta/vps/servers?page=2>; rel="next"' } }],
-    ['the next page', { body: { ...servers, next: '/beta/vps/servers?page=2' } }],
-    ['the number of pages', { body: { ...servers, meta: { pages: 2 } } }],
-    ['that there is more', { body: { ...servers, has_more: true } }],
-  ])('is none if the answer names %s', async (_what, answer) => {
+describe('a list of servers', () => {
+  const srv1 = { identifier: 'srv1', product: 'VPSX4' };
+  const listing = async (reply: { body?: unknown; headers?: Record<string, string> }) => {
     const stub = await startStub();
-    stub.on('GET /beta/vps/servers', { status: 200, ...answer });
-    expect(await errorOf(sessionFor(stub).listedServers(0))).toMatchObject({
-      code: 'PROVIDER_PROTOCOL',
-      message: expect.stringContaining('one page of a list') as string,
-    });
+    stub.on('GET /beta/vps/servers', { status: 200, ...reply });
+    return sessionFor(stub, {}, { keyId: 'k', secret: 'hunter2hunter2' });
+  };
+
+  const pageOf = async (asked: Promise<unknown>): Promise<PagedList> => {
+    const error = await errorOf(asked);
+    if (!(error instanceof PagedList)) throw error;
+    return error;
+  };
+
+  it.each<[string, { body: object; headers?: Record<string, string> }]>([
+    ['the next page in a header', { body: { srv1 }, headers: { link: '</beta/vps/servers?page=2>; rel="next"' } }],
+    ['the next page of an array in a header', { body: [srv1], headers: { link: '</servers?page=2>; rel=next' } }],
+    ['the next page', { body: { srv1, next: '/beta/vps/servers?page=2' } }],
+    ['the next page by its number', { body: { srv1, next_page: 2 } }],
+    ['the next page as an object', { body: { srv1, next: { href: '/beta/vps/servers?page=2' } } }],
+    ['a cursor', { body: { srv1, cursor: 'abc' } }],
+    ['a link to the next page', { body: { srv1, links: { self: '/a', next: '/beta/vps/servers?page=2' } } }],
+    ['a link to the next page in a list', { body: { srv1, _links: [{ rel: 'next', href: '/b' }] } }],
+    ['more pages', { body: { srv1, meta: { page: 1, pages: 2 } } }],
+    ['more pages, deeper inside', { body: { srv1, meta: { pagination: { total_pages: 2 } } } }],
+    ['more servers', { body: { srv1, total: 2 } }],
+    ['that there is more', { body: { srv1, has_more: true } }],
+  ])('is one page that proves what it has, and no absence, if it says: %s', async (_what, reply) => {
+    const session = await listing(reply);
+    for (const { code, message, identifiers, servers } of [
+      await pageOf(session.servers()),
+      await pageOf(session.listedServers(0)),
+    ]) {
+      expect(code).toBe('PROVIDER_PROTOCOL');
+      expect(message).toContain('one page of a list');
+      expect([...identifiers]).toEqual(['srv1']);
+      expect(servers).toMatchObject([srv1]);
+    }
+    expect(session.listsServers()).toBe(false);
+    // Orders can name an identifier wherever there is a list.
+    expect(await session.ordersNamed()).toBe(true);
   });
 
-  it('is whole if a server has such an identifier, or the Link header is about something else', async () => {
+  it('is one page without a secret in its texts', async () => {
+    const session = await listing({ body: { srv1: { ...srv1, name: 'my hunter2hunter2' }, has_more: true } });
+    const { servers } = await pageOf(session.listedServers(0));
+    expect(servers).toMatchObject([{ name: 'my ***' }]);
+  });
+
+  it.each<[string, object, string[]]>([
+    ['says how many it has', { srv1, total: 1 }, ['srv1']],
+    ['says that as text', { srv1, total_count: '1' }, ['srv1']],
+    ['counts a server that is gone', { srv1, old: { product: 'VPSX4', status: 'cancelled' }, total: 2 }, ['srv1']],
+    ['says that nothing follows', { srv1, next: null, has_more: false, cursor: '' }, ['srv1']],
+    ['has one page', { srv1, meta: { page: 1, pages: 1 } }, ['srv1']],
+    ['has meta for a request', { srv1, meta: { request_id: 'r1' } }, ['srv1']],
+    ['has deeper meta', { srv1, meta: { pagination: { total: 1 } } }, ['srv1']],
+    ['names itself', { srv1, links: { self: '/beta/vps/servers', next: null } }, ['srv1']],
+    ['has a server with this identifier', { srv1, next: { product: 'VPSX4' } }, ['srv1', 'next']],
+    ['has it with few fields', { srv1, next: { name: 'x', status: 'running' } }, ['srv1', 'next']],
+    ['has servers with such identifiers, and a name', { next: { name: 'x' }, total: { name: 'y' } }, ['next', 'total']],
+    ['has such a server as a container', { meta: { status: 'running' }, pages: '/servers/pages' }, ['meta', 'pages']],
+    ['is empty', { total: 0, next: null, meta: {} }, []],
+  ])('is whole if it %s', async (_what, body, identifiers) => {
+    const session = await listing({ body, headers: { link: '</beta/vps>; rel="up"' } });
+    expect([...((await session.servers()) ?? [])]).toEqual(identifiers);
+    const servers = await session.listedServers(0);
+    expect(servers?.map(({ identifier }) => identifier)).toEqual(identifiers);
+    expect(session.listsServers()).toBe(true);
+  });
+
+  it('does not cease to exist, if only one page of it was seen', async () => {
     const stub = await startStub();
-    const headers = { link: '</beta/vps>; rel="up"' };
-    stub.on('GET /beta/vps/servers', { status: 200, body: { next: { product: 'VPSX4' } }, headers });
-    expect(await sessionFor(stub).listedServers(0)).toMatchObject([{ identifier: 'next' }]);
+    const session = sessionFor(stub);
+    stub.on('GET /beta/vps/servers', { status: 200, body: { srv1, has_more: true } });
+    await errorOf(session.servers());
+    stub.on('GET /beta/vps/servers', { status: 404, body: {} });
+    expect(await errorOf(session.servers())).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
   });
 });

@@ -240,7 +240,7 @@ describe('what the record keeps of a price', () => {
         const place = { price: 114, period: otherPeriod, teaches: undefined, state: undefined };
         expect(placeOf(webWith(adopted, { status: yearly }), adopted)).toMatchObject(place);
         expect(read(adopted, { period: undefined, price: 114 }, LATER)).toBe(adopted);
-        expect(read(adopted, { period: 'on-demand' }, LATER).price).toEqual(PRICE);
+        expect(read(adopted, { period: 'on-demand' }, LATER).price).toEqual({ ...PRICE, period: 'on-demand' });
       },
     );
 
@@ -250,18 +250,91 @@ describe('what the record keeps of a price', () => {
       expect(placeOf(webWith(adopted, { status: yearly }), adopted)).toMatchObject(place);
     });
 
-    it('is found out when the period of an ordered server changes, whatever orders bring', () => {
-      expect(read(PRICED, { period: 'on-demand' })).toBe(PRICED);
-      const monthly = read(KNOWN, { period: 'month' });
-      expect(monthly.price).toEqual({ ...PRICE, period: 'month' });
-      expect(pricedModel(webWith(monthly), monthly)).toMatchObject({ price: 9.5 });
-      expect(read(monthly, { period: 'month' }, LATER)).toBe(monthly);
-      for (const before of [monthly, PRICED])
-        expect(read(before, { period: 'year', price: 114 }).price).toEqual({
-          ...PRICE,
-          amount: 114,
-          otherPeriod: 'year',
-        });
+    it.each(['on-demand', 'month', 'hour'])(
+      'is found out when the period of an ordered server (%s) changes',
+      (period) => {
+        const ordered = read(KNOWN, { period });
+        expect(ordered.price).toEqual({ ...PRICE, period });
+        expect(pricedModel(webWith(ordered), ordered)).toMatchObject({ price: 9.5 });
+        expect(read(ordered, { period }, LATER)).toBe(ordered);
+        expect(read(ordered, { period: undefined }, LATER)).toBe(ordered);
+        const changed = read(ordered, { period: 'week', price: 114 });
+        expect(changed.price).toEqual({ ...PRICE, amount: 114, period, otherPeriod: 'week' });
+        expect(placeOf(webWith(changed), changed)).toMatchObject({ state: 'unclear', teaches: undefined });
+        expect(read(changed, { period: undefined, price: 114 }, LATER)).toBe(changed);
+        expect(read(changed, { period }, LATER)).toEqual(ordered);
+      },
+    );
+
+    it('is none if the first read of an ordered server shows no period', () => {
+      const unknown = read(KNOWN, {});
+      expect(unknown.price).toEqual(PRICE);
+      expect(read(unknown, { period: 'hour' }, LATER).price).toEqual({ ...PRICE, period: 'hour' });
+    });
+  });
+
+  describe('of a record that an earlier version has written, without a period', () => {
+    const adopted: Held = { ...PRICED, mode: 'adopt' };
+    const teaches = { product: 'VPSX4', diskSize: 10240, price: 9.5 };
+
+    it.each(['on-demand', 'month', 'hour', 'week'])(
+      'is that of an order if the operator ordered the server, which is billed by: %s',
+      (period) => {
+        for (const own of [PRICED, { ...PRICED, mode: 'named' as const }]) {
+          const next = read(own, { period }, LATER);
+          expect(next.price).toEqual({ ...PRICE, period });
+          const place = placeOf(webWith(next), next);
+          expect(place).toMatchObject({ price: 9.5, state: undefined, teaches });
+          expect(place).not.toHaveProperty('period');
+        }
+      },
+    );
+
+    it.each([
+      { period: 'on-demand', price: 9.5, state: undefined, teaches },
+      { period: 'month', price: 9.5, state: undefined, teaches: undefined },
+      { period: 'hour', price: undefined, state: 'unclear', teaches: undefined },
+      { period: 'week', price: undefined, state: 'unclear', teaches: undefined },
+    ])('counts with $price if the server was adopted and is billed by: $period', ({ period, ...place }) => {
+      const next = read(adopted, { period }, LATER);
+      expect(placeOf(webWith(next), next)).toMatchObject(place);
+    });
+
+    describe('while the server is dormant', () => {
+      const ASLEEP: Partial<Server> = { isDormant: true, status: 'shut down', price: 1.05 };
+      const own: Held = { ...PRICED, price: { ...PRICE, amount: 1.05 } };
+      const status = { ...SHOWN, serverStatus: 'shut down', price: 1.05 };
+
+      it.each([
+        ['the same price', {}],
+        ['the same price and a period', { period: 'on-demand' }],
+        ['a price of another tariff, and a period', { period: 'on-demand', price: 1.1 }],
+        ['no price, but a period', { period: 'on-demand', price: undefined }],
+      ])('is unclear if the next read shows %s', (_what, server) => {
+        const next = read(own, { ...ASLEEP, ...server }, LATER);
+        expect(next.price).not.toHaveProperty('amount');
+        const place = placeOf(webWith(next, { status }), next);
+        expect(place).toMatchObject({ price: undefined, atLeast: 1.05, teaches: undefined });
+        const again = read(next, { ...ASLEEP, ...server }, LATER);
+        expect(again).toBe(next);
+        const awake = read(again, { period: 'on-demand' }, LATER);
+        expect(awake.price).toEqual({ ...PRICE, period: 'on-demand' });
+      });
+
+      it('is unclear before that read, if spec asks for it', () => {
+        const object = webWith(own, { status, spec: { power: 'Dormant' } });
+        const place = { price: undefined, atLeast: 1.05, state: 'unclear', teaches: undefined };
+        expect(placeOf(object, own)).toMatchObject(place);
+        const off = webWith(own, { status, spec: { power: 'Off' } });
+        expect(placeOf(off, own)).toMatchObject({ price: 1.05, teaches: { price: 1.05 } });
+      });
+
+      it('stays if it was read awake, by this version', () => {
+        const awake = read(KNOWN, { period: 'on-demand' });
+        const next = read(awake, { ...ASLEEP, period: 'on-demand', price: 9.5 }, LATER);
+        const object = webWith(next, { status: { ...status, price: 9.5 }, spec: { power: 'Dormant' } });
+        expect(placeOf(object, next)).toMatchObject({ price: 9.5, state: undefined, teaches });
+      });
     });
   });
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { KubeError } from '../../../../src/kube/error.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
+import { PagedList } from '../../../../src/provider/paged-list.ts';
 import type { NamedOutcome } from '../../../../src/provider/types.ts';
 import { FINALIZER, NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import { timestamp } from '../../../../src/base/duration.ts';
@@ -98,6 +99,18 @@ describe('a listed server with the name of the object, which has lost its record
     expect(shownBy(visited).reason).toBe('Creating');
   });
 
+  it('is its server too if the list is longer than the page that has it', async () => {
+    const identifier = 'web0old';
+    const listed = new PagedList(new Set([identifier]), [{ identifier, name }]);
+    for (const known of [{}, { listsServers: true as const }]) {
+      const server = { ...SERVER, identifier, name };
+      const visited = await ordering(accepted, { ...known, answers: { listed, server } });
+      expect(visited.requests).toEqual([]);
+      expect(recordIn(visited)).toMatchObject({ mode: 'named', identifier });
+      expect(shownBy(visited).reason).toBe('Available');
+    }
+  });
+
   it.each([
     ['has another name', 'default/web (0123abcd)'],
     ['has a name that only ends like it', `Default/web (${UID.slice(0, 8)})`],
@@ -136,6 +149,7 @@ describe('a listed server with the name of the object, which has lost its record
     { what: 'answers 429', listed: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down') },
     { what: 'answers 403', listed: new ResponseError(403, 'may not', { code: 'PROVIDER_FORBIDDEN' }) },
     { what: 'answers something else', listed: new ProviderError('PROVIDER_PROTOCOL', 'no list') },
+    { what: 'goes on after the page that lacks it', listed: new PagedList(new Set(['a']), [{ identifier: 'a' }]) },
   ])('is waited for if the list $what, also for a process that has never read it', async ({ listed }) => {
     for (const known of [{}, { listsServers: true as const }]) {
       const visited = await ordering(accepted, { ...known, answers: { listed } });

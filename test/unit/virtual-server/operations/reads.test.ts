@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
+import { PagedList } from '../../../../src/provider/paged-list.ts';
 import { pollTask } from '../../../../src/virtual-server/operations/reads.ts';
 import { ACCOUNT, ELSEWHERE, OTHER_KEY, PRICED, SERVER, TASKED, webWith } from '../../../fixtures/decision.ts';
 import { fakeSession } from '../../../fixtures/doubles.ts';
@@ -117,6 +118,32 @@ describe('a 404', () => {
     const denied = new ResponseError(403, 'Server does not exist', { code: 'PROVIDER_NOT_FOUND' });
     const visited = await look({ answers: { server: denied, servers: failing } });
     expect(visited.memo.evidence.denials).toBeUndefined();
+  });
+
+  describe('while the list of servers is longer than the one page that is read', () => {
+    const page = (...identifiers: string[]): PagedList => new PagedList(new Set(identifiers), []);
+    const forbidden = new ResponseError(403, 'Server does not exist', { code: 'PROVIDER_NOT_FOUND' });
+    const given = { listsServers: true } as const;
+
+    it.each([{ server: DENIED }, { server: forbidden }])(
+      'does not count if the page has the server: %o',
+      async (answers) => {
+        const visited = await look({ ...given, answers: { ...answers, servers: page('srv0', 'srv1') } });
+        expectNoProof(visited);
+        expect(shownBy(visited).message).toContain("the provider's list of servers still has it");
+      },
+    );
+
+    it.each([{}, given])('counts as without a list if the page lacks the server: %o', async (known) => {
+      const visited = await look({ ...known, answers: { servers: page('srv0') } });
+      expect(visited.memo.evidence.denials).toMatchObject({ of: 'server srv1', counted: 1, unlisted: 'no' });
+    });
+
+    it('does not count as a 403 if the page lacks the server', async () => {
+      const visited = await look({ answers: { server: forbidden, servers: page('srv0') } });
+      expect(visited.memo.evidence.denials).toBeUndefined();
+      expect(shownBy(visited)).toMatchObject({ reason: 'ProviderProtocolError' });
+    });
   });
 
   it('needs no fewer others while the list of servers is empty', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
+import { PagedList } from '../../../../src/provider/paged-list.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { ELSEWHERE, HELD, KNOWN, NOW, SERVER, UID, adopting, web, webWith } from '../../../fixtures/decision.ts';
 import { DENIED, shownBy, visit, type Answers, type Given, type Visited } from '../../../fixtures/visits.ts';
@@ -66,6 +67,11 @@ describe('a deleted object whose server is shown as cancelled, without its addre
   it.each([
     { what: 'with a list', answers: { servers: [] }, given: { listsServers: true as const } },
     { what: 'without a list', answers: {}, given: {} },
+    {
+      what: 'with a page that lacks it',
+      answers: { servers: new PagedList(new Set(['srv0']), []) },
+      given: { listsServers: true as const },
+    },
     { what: 'with other addresses', answers: { server: STRANGER }, given: {} },
   ])('goes without a DELETE once the word has lasted as long as a 404 ($what)', async ({ answers, given }) => {
     const visits = await after(doomed(), { answers: () => ({ server: BARE, ...answers }), given });
@@ -81,6 +87,11 @@ describe('a deleted object whose server is shown as cancelled, without its addre
 
   it.each([
     { what: 'the list has the server', answers: { servers: ['srv1'] }, reason: 'ServerNotVisible' },
+    {
+      what: 'a page of the list has the server',
+      answers: { servers: new PagedList(new Set(['srv1']), []) },
+      reason: 'ServerNotVisible',
+    },
     { what: 'the list fails', answers: { servers: new ResponseError(503, 'down') }, reason: 'ProviderUnavailable' },
     { what: 'no products are shown', answers: { products: [] }, reason: 'ServerNotVisible' },
     { what: 'it was read under another account', given: { account: ELSEWHERE }, reason: 'ServerNotVisible' },

@@ -2,14 +2,17 @@
 import { describe, expect, it } from 'vitest';
 import { currentReason } from '../../../../src/api/conditions.ts';
 import { USER_DATA_SECRET_TYPE } from '../../../../src/api/names.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import { KeepsFailing } from '../../../../src/kube/failing-reads.ts';
 import type { ConfigMap, ReadSecret } from '../../../../src/kube/kinds.ts';
 import { readSecrets, userDataText } from '../../../../src/virtual-server/operations/user-data.ts';
+import { requestOf } from '../../../../src/virtual-server/operations/order-named.ts';
 import { recordOf } from '../../../fixtures/records.ts';
-import { web } from '../../../fixtures/decision.ts';
+import { NOW, TIMING, web, webWith } from '../../../fixtures/decision.ts';
 import { fakeSession } from '../../../fixtures/doubles.ts';
 import { DENIED, visit } from '../../../fixtures/visits.ts';
+import { next } from './named-support.ts';
 
 const TEXT = '#cloud-config\r\npassword: correct-horse-battery\n';
 const object = web({ spec: { userDataFrom: { secretKeyRef: { name: 'setup', key: 'user-data' } } } });
@@ -39,7 +42,6 @@ describe('the user data of a Secret', () => {
 
   it.each<{ reason: string; secret: Given; words: string }>([
     { reason: 'UserDataNotFound', secret: undefined, words: 'does not exist' },
-    { reason: 'UserDataNotFound', secret: { data: { 'user-data': `\u{feff}${TEXT}` } }, words: 'byte order mark' },
     { reason: 'UserDataNotFound', secret: { data: {} }, words: 'has no key "user-data"' },
     { reason: 'UserDataNotFound', secret: { data: { 'user-data': '' } }, words: 'has no key "user-data"' },
     { reason: 'UserDataNotFound', secret: { data: { 'user-data': 'a\ufffdb' } }, words: 'is no text in UTF-8' },
@@ -147,5 +149,46 @@ describe('an order with user data of a Secret', () => {
   it('is not sent without the Secret', async () => {
     const { requests, object: after } = await visit(object, { ordersNamed: true, answers });
     expect([requests, currentReason(after?.status?.conditions)]).toEqual([[], 'UserDataNotFound']);
+  });
+
+  it('with a byte order mark is not sent, and says so', async () => {
+    const { requests, object: after } = await order(`\u{feff}${TEXT}`);
+    expect(requests).toEqual([]);
+    expect(after && recordOf(after)).toBeUndefined();
+    expect(after?.status?.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({
+      reason: 'UserDataNotFound',
+      message: expect.stringMatching(
+        /^Secret default\/setup, named in spec.userDataFrom, key "user-data" begins with a byte order mark .* ordered nothing/,
+      ) as string,
+    });
+  });
+
+  it('with a byte order mark is sent again unchanged if an earlier version has sent it', async () => {
+    const text = `\u{feff}${TEXT}`;
+    const userData = { setup: text };
+    const lost = {
+      kind: 'unclear',
+      error: new ProviderError('PROVIDER_TIMEOUT', 'no answer'),
+      isAnswered: false,
+    } as const;
+    const first = await visit(object, {
+      ordersNamed: true,
+      answers: { ...answers, named: lost },
+      userData: { setup: TEXT },
+    });
+    const record = first.object && recordOf(first.object);
+    if (record?.sent === undefined) throw new Error('no order was sent');
+    const secrets = {
+      values: { sshKeysFrom: [], userDataFrom: text },
+      hashKey: 'uid-of-setup',
+      session: fakeSession({}),
+    };
+    const { digest } = requestOf(object, secrets);
+    const { sent } = record;
+    const open = webWith({ ...record, sent: { ...sent, body: digest } }, { spec: object.spec });
+    const seen = await visit(open, { ordersNamed: true, answers, userData, now: NOW + 1 });
+    const again = await next(seen, NOW + TIMING.takeoverMs + 1, { answers, userData });
+    expect(again.requests).toMatchObject([{ identifier: record.identifier, user_data_string: text }]);
+    expect(again.object && recordOf(again.object)).toMatchObject({ attempt: record.attempt, task: 7 });
   });
 });

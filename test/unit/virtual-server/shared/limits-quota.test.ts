@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Place } from '../../../../src/virtual-server/decision/price.ts';
+import type { Held } from '../../../../src/api/record.ts';
+import type { Server } from '../../../../src/provider/types.ts';
+import { modelOf, placeOf, withPrice, type Place } from '../../../../src/virtual-server/decision/price.ts';
 import { ServerQuota } from '../../../../src/virtual-server/shared/limits.ts';
+import { NOW, PRICED, SERVER, web, webWith } from '../../../fixtures/decision.ts';
 
 const SMALL = { product: 'small', diskSize: 10 };
 const LARGE_DISK = { product: 'small', diskSize: 40 };
@@ -57,9 +60,52 @@ describe('ServerQuota', () => {
   });
 });
 
-describe('ServerQuota with a limit in money', () => {
-  const limited = (usual: number, namespaces = {}): ServerQuota => new ServerQuota(0, { usual, namespaces });
+const limited = (usual: number, namespaces = {}): ServerQuota => new ServerQuota(0, { usual, namespaces });
 
+describe('ServerQuota after an upgrade from a version that kept no periods', () => {
+  const model = modelOf(web().spec);
+  /** The place before and after the first read by this version. */
+  const placesOf = (own: Held, server: Partial<Server>): Place[] => {
+    const power = server.isDormant === true ? 'Dormant' : 'On';
+    const status = { serverStatus: power === 'On' ? 'running' : 'shut down', price: own.price?.amount };
+    const next = withPrice(webWith(own, { status, spec: { power } }), own, { ...SERVER, ...server }, NOW);
+    return [own, next].map((one) => placeOf(webWith(one, { status, spec: { power } }), one));
+  };
+
+  it.each(['on-demand', 'month', 'hour', 'week'])(
+    'counts a server that the operator ordered, and that is billed by %s, with its price, and orders by that',
+    (period) => {
+      for (const place of placesOf(PRICED, { period })) {
+        const quota = limited(20);
+        quota.set('ns', 'u1', place);
+        expect(quota.reserve('ns', 'u2', model)).toHaveProperty('release');
+        expect(quota.reserve('ns', 'u3', model)).toEqual({ full: 'price', maximum: 20, sum: 19, price: 9.5 });
+      }
+    },
+  );
+
+  it.each(['hour', 'week'])('counts an adopted server that is billed by %s only like another one', (period) => {
+    const [, place] = placesOf({ ...PRICED, mode: 'adopt' }, { period });
+    const quota = limited(20);
+    quota.set('ns', 'u1', place);
+    expect(quota.reserve('ns', 'u2', model)).toMatchObject({ full: 'unclear', names: ['web'] });
+    quota.set('elsewhere', 'u4', { ...model, price: 12, teaches: { ...model, price: 12 } });
+    expect(quota.reserve('ns', 'u2', model)).toMatchObject({ full: 'price', sum: 12, price: 12 });
+  });
+
+  it('orders nothing by the price of a dormant server', () => {
+    const asleep = { ...PRICED, price: { ...PRICED.price, amount: 1.05 } };
+    for (const place of placesOf(asleep, { isDormant: true, status: 'shut down', price: 1.05, period: 'on-demand' })) {
+      const quota = limited(15);
+      quota.set('ns', 'u1', place);
+      expect(quota.reserve('ns', 'u2', model)).toMatchObject({ full: 'unclear', names: ['web'] });
+      quota.set('elsewhere', 'u4', { ...model, price: 9.5, teaches: { ...model, price: 9.5 } });
+      expect(quota.reserve('ns', 'u2', model)).toEqual({ full: 'price', maximum: 15, sum: 9.5, price: 9.5 });
+    }
+  });
+});
+
+describe('ServerQuota with a limit in money', () => {
   it('counts a server that was never read awake like another one of its model, and orders nothing without that', () => {
     const quota = limited(20);
     quota.set('ns', 'u1', { ...SMALL, name: 'asleep', atLeast: 3, state: 'unclear' });
