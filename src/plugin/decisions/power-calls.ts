@@ -1,31 +1,32 @@
-/** Whether the provider is known to have no call that switches or restarts servers. Pure. */
+/** Which call about the power of a server the provider is known not to have. One answer can mislead, so this refuses nothing. Pure. */
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { powerStateOf } from '../../api/server-state.ts';
+import type { PowerCall } from '../../virtual-server/decision/memo.ts';
 import { NO_SUCH_CALL } from '../../virtual-server/decision/once.ts';
+import { missingCall, noCall } from '../../virtual-server/decision/power.ts';
 import { recordOf } from '../state/recorded-order.ts';
 
-export type PowerRequest = NonNullable<VirtualServerSpec['power']> | 'reboot';
+export type PowerRequest = NonNullable<VirtualServerSpec['power']> | 'force' | 'reboot';
 
-/** What the calls belong to: dormant servers and restarts have their own. */
-const CALLS: Readonly<Record<PowerRequest, 'power' | 'dormant' | 'reboot'>> = {
-  On: 'power',
-  Off: 'power',
-  Dormant: 'dormant',
-  reboot: 'reboot',
-};
-
-/** The object whose server has shown that; `servers`: all objects with the same API key, the one in question first. */
-export function withoutCall(wanted: PowerRequest, servers: readonly VirtualServer[]): VirtualServer | undefined {
-  return servers.find((server) => lacks(CALLS[wanted], server));
+/** The call that the operator sends next for this request; undefined: none, as far as the status tells. */
+export function callFor(wanted: PowerRequest, server: VirtualServer): PowerCall | undefined {
+  if (wanted === 'reboot') return 'reboot';
+  const state = powerStateOf(server.status?.serverStatus, recordOf(server)?.isDormant);
+  const missing = missingCall(wanted === 'force' ? 'Off' : wanted, state);
+  if (wanted === 'force' && missing !== undefined && missing !== 'wake') return 'power-off';
+  return missing === 'wait' ? undefined : missing;
 }
 
-function lacks(call: 'power' | 'dormant' | 'reboot', server: VirtualServer): boolean {
-  if (call === 'reboot') return recordOf(server)?.reboot?.said === NO_SUCH_CALL;
-  const { spec, status } = server;
-  const isUnavailable = status?.conditions?.some(({ reason }) => reason === 'PowerUnavailable') === true;
-  return isUnavailable && CALLS[spec.power ?? 'On'] === call;
+/** What the object tells about a provider without this call; undefined: nothing. */
+export function lackTold(call: PowerCall, server: VirtualServer): string | undefined {
+  const { identifier, reboot } = recordOf(server) ?? {};
+  if (identifier === undefined) return undefined;
+  const lack = noCall(call, identifier);
+  const isTold =
+    call === 'reboot'
+      ? reboot?.said === NO_SUCH_CALL
+      : server.status?.conditions?.some(
+          ({ reason, message }) => reason === 'PowerUnavailable' && message.includes(lack),
+        );
+  return isTold === true ? lack : undefined;
 }
-
-/** A server that runs needs no call to be on: `start` only takes an earlier request back. */
-export const needsCall = (wanted: PowerRequest, { status }: VirtualServer): boolean =>
-  wanted !== 'On' || powerStateOf(status?.serverStatus) !== 'on';

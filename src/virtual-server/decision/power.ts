@@ -48,7 +48,7 @@ const AGAIN = { baseMs: 2 * 60_000, maxMs: 60 * 60_000, jitter: [1, 1] } as cons
 const AFTER_FAILURE_MS = 10_000;
 
 /** `wait`: no call helps now. Undefined: the server is as asked. */
-function missingCall(wanted: Wanted, state: PowerState): PowerCall | 'wait' | undefined {
+export function missingCall(wanted: Wanted, state: PowerState): PowerCall | 'wait' | undefined {
   switch (wanted) {
     case 'On':
       if (state === 'on') return undefined;
@@ -191,9 +191,13 @@ export function verdictOf(
   return { reason, message: `${isNow}. The operator ${next}${failure}` };
 }
 
+/** The plugin looks for this text in the condition. */
+export const noCall = (call: PowerCall, identifier: string): string =>
+  `the provider API has no call to ${ASKS[call](identifier)}`;
+
 function unavailable(asked: string, call: PowerCall, identifier: string): string {
   return (
-    `${asked}, but the provider API has no call to ${ASKS[call](identifier)}. The operator asks again once you change the object. ` +
+    `${asked}, but ${noCall(call, identifier)}. The operator asks again once you change the object. ` +
     "Until then, switch the server in the provider's control panel"
   );
 }
