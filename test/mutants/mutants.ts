@@ -16,8 +16,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends requests without a line in the log',
     file: 'src/virtual-server/visit.ts',
-    find: 'this.services.log.info({ namespace, name, uid, request,',
-    replace: 'this.services.log.debug({ namespace, name, uid, request,',
+    find: 'log.info(about, SENDS',
+    replace: 'log.debug(about, SENDS',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/log.test.ts'],
   },
   {
@@ -30,8 +30,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends a request although the process no longer leads once its line is written',
     file: 'src/virtual-server/visit.ts',
-    find: '      return may();',
-    replace: '      return true;',
+    find: '      if (!may()) {',
+    replace: '      if (may === undefined) {',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/log.test.ts'],
+  },
+  {
+    name: 'does not tell the task of an order whose record cannot be written',
+    file: 'src/virtual-server/visit.ts',
+    find: 'if (this.#hasSent) log([]);',
+    replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/log.test.ts'],
   },
   {
@@ -1702,9 +1709,23 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends an order long after its connection was opened',
     file: 'src/provider/create-server.ts',
-    find: 'now() - openedAt >= FRESH_MS',
-    replace: 'now() - openedAt >= 100 * FRESH_MS',
+    find: 'elapsedMs(clocks, openedAt) >= FRESH_MS',
+    replace: 'elapsedMs(clocks, openedAt) >= 100 * FRESH_MS',
     tests: ['--project', 'unit', 'test/unit/provider/order-connection.test.ts'],
+  },
+  {
+    name: 'sends an order whose deadline has passed while the log told of it',
+    file: 'src/provider/create-server.ts',
+    find: '!gate.maySend() || isLate()',
+    replace: '!gate.maySend()',
+    tests: ['--project', 'unit', 'test/unit/provider/order-withhold.test.ts'],
+  },
+  {
+    name: 'counts no time in which the machine was suspended',
+    file: 'src/base/timers.ts',
+    find: 'Math.max(clocks.now() - since.wall, clocks.monotonic() - since.monotonic)',
+    replace: 'clocks.monotonic() - since.monotonic',
+    tests: ['--project', 'unit', 'test/unit/provider/order-withhold.test.ts'],
   },
   {
     name: 'sends an order over a connection that another call has used',

@@ -11,7 +11,9 @@ export type PowerRequest = NonNullable<VirtualServerSpec['power']> | 'force' | '
 /** The call that the operator sends next for this request; undefined: none, as far as the status tells. */
 export function callFor(wanted: PowerRequest, server: VirtualServer): PowerCall | undefined {
   if (wanted === 'reboot') return 'reboot';
-  const state = powerStateOf(server.status?.serverStatus, recordOf(server)?.isDormant);
+  const record = recordOf(server);
+  const isDormant = record !== undefined && 'isDormant' in record && record.isDormant;
+  const state = powerStateOf(server.status?.serverStatus, isDormant);
   const missing = missingCall(wanted === 'force' ? 'Off' : wanted, state);
   if (wanted === 'force' && missing !== undefined && missing !== 'wake') return 'power-off';
   return missing === 'wait' ? undefined : missing;
