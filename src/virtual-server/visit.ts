@@ -15,6 +15,7 @@ import { holdsSomething, knownRecord } from './decision/known-record.ts';
 import { patchInWords, type RefusedWrite } from './decision/refused.ts';
 import type { Outcome } from './decision/types.ts';
 import { endOf, type PowerCall } from './decision/memo.ts';
+import { withoutDue } from './decision/power.ts';
 import { viewOf, withClaim, withMemo, type Circumstances, type View } from './decision/view.ts';
 import { wasRead } from './decision/server-status.ts';
 import { userDataText } from './operations/user-data.ts';
@@ -89,6 +90,10 @@ export class Visit {
     this.#beginOrder = beginOrder;
     this.#steppedAt = services.timers.monotonic();
     this.#clocksDiffer = clocksDiffer(services.timers);
+    // What an earlier visit has read may be from before the machine was suspended.
+    const { objects } = services;
+    const { uid } = first.metadata;
+    objects.remember(uid, withoutDue(objects.memo(uid)));
   }
 
   /** The newest version that this visit has read or written. */

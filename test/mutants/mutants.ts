@@ -240,6 +240,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
+    name: 'switches a server by what an earlier visit has read',
+    file: 'src/virtual-server/visit.ts',
+    find: 'objects.remember(uid, withoutDue(objects.memo(uid)));',
+    replace: 'objects.remember(uid, objects.memo(uid));',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
+  },
+  {
     name: 'reads the server of an object with an old failed order at each resync',
     file: 'src/virtual-server/operations/look.ts',
     find: 'const isSought = failed.some((order) => isLookedFor(order, now));',

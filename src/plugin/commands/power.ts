@@ -34,7 +34,7 @@ export const starting = (): Action => switching('On');
 /** With `force`, the operator does not wait for the system of the server. */
 export const stopping = ({ force }: StopOptions): Action => {
   if (!force) return switching('Off');
-  const switches = switching('Off', 'force');
+  const switches = switching('Off');
   return {
     ...switches,
     server: async (context, server) => {
@@ -98,7 +98,7 @@ export const rebooting = (): Action => {
   };
 };
 
-function switching(power: Power, request: PowerRequest = power): Action {
+function switching(power: Power): Action {
   const { command, asks, unchanged } = WORDS[power];
   const done = `is ${unchanged.replace('already ', '')}: ${asking(asks)}`;
   const noteLack = lackNotes();
@@ -110,7 +110,7 @@ function switching(power: Power, request: PowerRequest = power): Action {
       requireNotExpired(server);
       const isAsked = server.spec.power === power;
       if (!isAsked) await context.cluster.changeSpec(server, { power });
-      await noteLack(context, callFor(request, server), server, helpFor(request, server, context.cluster.where));
+      await noteLack(context, callFor(power, server), server, helpFor(power, server, context.cluster.where));
       return isAsked ? undefined : onceResumed(server, done);
     },
     set: async (context, set) => {
@@ -176,7 +176,6 @@ function helpFor(wanted: PowerRequest, { metadata: { name }, spec }: VirtualServ
 
 const INSIDE: Readonly<Partial<Record<PowerRequest, string>>> = {
   Off: 'poweroff',
-  force: 'poweroff',
   reboot: 'reboot',
 };
 

@@ -191,13 +191,9 @@ export function verdictOf(
   return { reason, message: `${isNow}. The operator ${next}${failure}` };
 }
 
-/** The plugin looks for this text in the condition. */
-export const noCall = (call: PowerCall, identifier: string): string =>
-  `the provider API has no call to ${ASKS[call](identifier)}`;
-
 function unavailable(asked: string, call: PowerCall, identifier: string): string {
   return (
-    `${asked}, but ${noCall(call, identifier)}. The operator asks again once you change the object. ` +
+    `${asked}, but the provider API has no call to ${ASKS[call](identifier)}. The operator asks again once you change the object. ` +
     "Until then, switch the server in the provider's control panel"
   );
 }

@@ -40,13 +40,11 @@ describe('a call that the provider does not have', () => {
     ['Off', 'running', 'shutdown'],
     ['Off', 'shut down', undefined],
     ['Off', 'starting', undefined],
-    ['force', 'running', 'power-off'],
-    ['force', 'starting', 'power-off'],
-    ['force', 'dormant', 'wake'],
     ['Dormant', 'running', 'dormant'],
     ['reboot', 'running', 'reboot'],
   ])('%s of a server that is %s needs a call', (wanted, serverStatus, call) => {
-    const record = { ...READY, ...(serverStatus === 'dormant' && { isDormant: true as const }) };
+    const price = { ...READY.price, ...(serverStatus === 'dormant' && { isDormant: true as const }) };
+    const record = { ...READY, price };
     expect(callFor(wanted, webWith(record, { status: { serverStatus } }))).toBe(call);
   });
 });
