@@ -2626,7 +2626,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'says nothing of a Secret that the API server keeps failing to show',
     file: 'src/kube/failing-reads.ts',
-    find: 'if (now.monotonic - since.monotonic < PATIENCE_MS) return error;',
+    find: 'if (last.monotonic - since.monotonic < PATIENCE_MS) return error;',
     replace: 'if (since.monotonic >= 0) return error;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit-without-key.test.ts'],
   },
@@ -2640,7 +2640,14 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets no failure of a read that has succeeded since',
     file: 'src/kube/failing-reads.ts',
-    find: 'if (this.#since.get(name) !== undefined) this.#since.set(name, undefined);',
+    find: 'const found = await read();\n      this.#rows.delete(name);',
+    replace: 'const found = await read();',
+    tests: ['--project', 'unit', 'test/unit/kube/failing-reads.test.ts'],
+  },
+  {
+    name: 'takes one failure long ago and one now for a read that keeps failing',
+    file: 'src/kube/failing-reads.ts',
+    find: '    this.#forget();',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/kube/failing-reads.test.ts'],
   },
