@@ -13,6 +13,20 @@ export interface Timers {
   random(): number;
 }
 
+/** A moment on both clocks: suspending the machine stops the monotonic clock, setting the time moves the wall clock. */
+export interface Moment {
+  wall: number;
+  monotonic: number;
+}
+
+export type Clocks = Pick<Timers, 'now' | 'monotonic'>;
+
+export const momentOf = (clocks: Clocks): Moment => ({ wall: clocks.now(), monotonic: clocks.monotonic() });
+
+/** Time since `since` (ms), on whichever clock has advanced more. */
+export const elapsedMs = (clocks: Clocks, since: Moment): number =>
+  Math.max(clocks.now() - since.wall, clocks.monotonic() - since.monotonic);
+
 /** The longest delay of `setTimeout` (ms); a longer timer would fire immediately. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 

@@ -7,7 +7,7 @@ import { KubeError } from '../kube/error.ts';
 import type { Client } from '../kube/client.ts';
 import { microTime, type Lease } from '../kube/kinds.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Timers } from '../base/timers.ts';
+import { elapsedMs, momentOf, type Moment, type Timers } from '../base/timers.ts';
 
 export interface LeaderElectionOptions {
   leases: Pick<Client<Lease>, 'get' | 'create' | 'replace'>;
@@ -27,12 +27,6 @@ export interface LeaderElectionOptions {
 /** Fractions of the lease duration, in the proportions of client-go's 15 s, 10 s and 2 s. */
 const RENEW_DEADLINE = 2 / 3;
 const RETRY = 2 / 15;
-
-/** A moment on both clocks: suspending the machine stops the monotonic clock, setting the time moves the wall clock. */
-interface Moment {
-  wall: number;
-  monotonic: number;
-}
 
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
@@ -172,15 +166,11 @@ export class LeaderElection {
   }
 
   #moment(): Moment {
-    const { timers } = this.#options;
-    return { wall: timers.now(), monotonic: timers.monotonic() };
+    return momentOf(this.#options.timers);
   }
 
-  /** Time since `since` (ms), on whichever clock has advanced more. */
   #age(since: Moment | undefined): number {
-    if (since === undefined) return Infinity;
-    const now = this.#moment();
-    return Math.max(now.wall - since.wall, now.monotonic - since.monotonic);
+    return since === undefined ? Infinity : elapsedMs(this.#options.timers, since);
   }
 
   #timestamp(): string {

@@ -19,6 +19,7 @@ import type {
   TaskState,
 } from './types.ts';
 import { agedRead } from '../base/aged-read.ts';
+import type { Clocks } from '../base/timers.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
 import { ProviderError, failureMessage, withheldError, type ProviderOperation } from './error.ts';
@@ -89,7 +90,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
         listing,
         createTimeoutMs,
         orders,
-        now,
+        clocks: timers,
       }),
   };
 }
@@ -118,12 +119,12 @@ export interface SessionDeps {
   listing: Listing;
   createTimeoutMs: number;
   orders: OrderWay;
-  /** Monotonic clock (ms). */
-  now: () => number;
+  clocks: Clocks;
 }
 
 export function createSession(deps: SessionDeps): Session {
-  const { account, caller, endpoints, catalog, listedServers, further, listing, createTimeoutMs, orders, now } = deps;
+  const { account, caller, endpoints, catalog, listedServers, further, listing, createTimeoutMs, orders, clocks } =
+    deps;
   const { redactor } = caller;
 
   const get = (operation: ProviderOperation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
@@ -199,7 +200,7 @@ export function createSession(deps: SessionDeps): Session {
       listing.learn(identifier, () => listing.read(() => readServers(caller, endpoints)), runs),
     listsServers: () => listing.exists(),
     listsCreating: () => listing.hasCreating(),
-    openOrder: () => openOrder({ caller, endpoints, timeoutMs: createTimeoutMs, now }),
+    openOrder: () => openOrder({ caller, endpoints, timeoutMs: createTimeoutMs, clocks }),
     async pollTask(task) {
       const answer = await get('pollTask', endpoints.task(task), 'normal');
       if (answer.status === 200) return pending(asObject(parseJson(wholeBody(answer), 'pollTask'), 'pollTask'));

@@ -3,6 +3,7 @@
  * for the object: virtual-server/operations/order.ts.
  */
 import { until } from '../base/deadline.ts';
+import { elapsedMs, momentOf, type Clocks, type Moment } from '../base/timers.ts';
 import type { Caller } from './caller.ts';
 import { toTask } from '../base/exact-numbers.ts';
 import type { Endpoints } from './endpoints.ts';
@@ -20,16 +21,14 @@ interface OrderDeps {
   endpoints: Endpoints;
   /** How long it may take to open an order, and then again to send it and to receive the answer (ms). */
   timeoutMs: number;
-  /** Monotonic clock (ms). */
-  now: () => number;
+  clocks: Clocks;
 }
 
 /** All that an order needs before it can be sent without a wait. */
 interface Ready {
   token: string;
   connection: Connection;
-  /** On the monotonic clock (ms). */
-  openedAt: number;
+  openedAt: Moment;
   /** Lets another order be claimed. */
   endClaim: () => void;
   close: () => void;
@@ -37,22 +36,23 @@ interface Ready {
 
 /** Waits for a turn, a token and a connection. Throws ProviderError; nothing was sent then. */
 export async function openOrder(deps: OrderDeps): Promise<OpenOrder> {
-  const { caller, timeoutMs, now } = deps;
+  const { caller, clocks, timeoutMs } = deps;
   let ready = await getReady(deps, timeoutMs);
   return {
     close: () => ready.close(),
     send: async (body, gate) => {
-      const end = now() + timeoutMs;
-      const first = await post(deps, ready, body, gate, end);
+      const begun = momentOf(clocks);
+      const leftMs = (): number => timeoutMs - elapsedMs(clocks, begun);
+      const first = await post(deps, ready, body, gate, leftMs);
       if (first.kind !== 'unauthorized') return first;
       caller.tokens.drop(ready.token);
       await gate.unsent();
       try {
-        ready = await getReady(deps, end - now());
+        ready = await getReady(deps, leftMs());
       } catch (error) {
         return { kind: 'notCreated', error: asProviderError(error, caller) };
       }
-      const second = await post(deps, ready, body, gate, end);
+      const second = await post(deps, ready, body, gate, leftMs);
       return second.kind === 'unauthorized'
         ? { kind: 'notCreated', error: caller.unauthorized('createServer') }
         : second;
@@ -60,7 +60,7 @@ export async function openOrder(deps: OrderDeps): Promise<OpenOrder> {
   };
 }
 
-async function getReady({ caller, endpoints, now }: OrderDeps, timeoutMs: number): Promise<Ready> {
+async function getReady({ caller, clocks, endpoints }: OrderDeps, timeoutMs: number): Promise<Ready> {
   const { transport, line, owner, redactor } = caller;
   return transport.within(timeoutMs, async (signal) => {
     const token = await until(signal, caller.turn('low'));
@@ -78,7 +78,7 @@ async function getReady({ caller, endpoints, now }: OrderDeps, timeoutMs: number
         connection.close();
         release();
       };
-      return { token, connection, openedAt: now(), endClaim: release, close };
+      return { token, connection, openedAt: momentOf(clocks), endClaim: release, close };
     } catch (error) {
       release();
       throw error;
@@ -88,20 +88,22 @@ async function getReady({ caller, endpoints, now }: OrderDeps, timeoutMs: number
 
 /** `unauthorized`: the provider refused the token, so that it created nothing. */
 async function post(
-  { caller, endpoints, now }: OrderDeps,
+  { caller, clocks, endpoints }: OrderDeps,
   { token, connection, openedAt, endClaim, close }: Ready,
   body: OrderBody,
   gate: OrderGate,
-  end: number,
+  leftMs: () => number,
 ): Promise<CreateOutcome | { kind: 'unauthorized' }> {
   await gate.sending();
   // True once the request has been written.
   const sent = { isOut: false };
   try {
-    return await caller.transport.within(end - now(), async (signal) => {
+    return await caller.transport.within(leftMs(), async (signal) => {
       // A process that was suspended may resume here before its timers fire.
+      const isLate = (): boolean => leftMs() <= 0 || elapsedMs(clocks, openedAt) >= FRESH_MS;
       const mayWrite = (): void => {
-        if (now() >= end || now() - openedAt >= FRESH_MS || !gate.maySend()) throw withheldError();
+        // To ask may take long: the log tells of the order first.
+        if (isLate() || !gate.maySend() || isLate()) throw withheldError();
         sent.isOut = true;
         endClaim();
       };

@@ -15,6 +15,7 @@ import { holdsSomething, knownRecord } from './decision/known-record.ts';
 import { patchInWords, type RefusedWrite } from './decision/refused.ts';
 import type { Outcome } from './decision/types.ts';
 import { endOf, type PowerCall } from './decision/memo.ts';
+import { withoutDue } from './decision/power.ts';
 import { viewOf, withClaim, withMemo, type Circumstances, type View } from './decision/view.ts';
 import { wasRead } from './decision/server-status.ts';
 import { userDataText } from './operations/user-data.ts';
@@ -89,6 +90,10 @@ export class Visit {
     this.#beginOrder = beginOrder;
     this.#steppedAt = services.timers.monotonic();
     this.#clocksDiffer = clocksDiffer(services.timers);
+    // What an earlier visit has read may be from before the machine was suspended.
+    const { objects } = services;
+    const { uid } = first.metadata;
+    objects.remember(uid, withoutDue(objects.memo(uid)));
   }
 
   /** The newest version that this visit has read or written. */
@@ -176,12 +181,19 @@ export class Visit {
     const { name, next } = step;
     const memo = withPlan(next.memo, next.when, timers.now(), inputsOf(this.object), next.shows);
     const before = knownRecord(this.object);
-    const events = await this.#writer.write({ ...step, next: { ...next, memo } }, (patch, error) =>
-      this.tellRefused(name, { what: patchInWords(patch), next, error }, 'metadata'),
-    );
-    const now = timers.monotonic();
-    this.#log(name, next, { events, before, durationMs: now - this.#steppedAt });
-    this.#steppedAt = now;
+    const log = (events: readonly EventNote[]): void =>
+      this.#log(name, next, { events, before, durationMs: timers.monotonic() - this.#steppedAt });
+    try {
+      const events = await this.#writer.write({ ...step, next: { ...next, memo } }, (patch, error) =>
+        this.tellRefused(name, { what: patchInWords(patch), next, error }, 'metadata'),
+      );
+      log(events);
+    } catch (error) {
+      // What came of a request, such as the task of an order, is then nowhere else to be read.
+      if (this.#hasSent) log([]);
+      throw error;
+    }
+    this.#steppedAt = timers.monotonic();
     this.#hasSent = false;
   }
 
@@ -212,14 +224,20 @@ export class Visit {
 
   /** What is asked right before a request: whether it may be sent. The log then says that it is, so that even a crash leaves a trace. */
   gate(request: Request, identifier: string | undefined, may: () => boolean): () => boolean {
+    const { log } = this.services;
     const { namespace, name, uid } = this.object.metadata;
     return () => {
       if (!may()) return false;
       const { attempt } = knownRecord(this.object) ?? {};
-      this.services.log.info({ namespace, name, uid, request, identifier, attempt }, SENDS[request]);
-      this.#hasSent = true;
+      const about = { namespace, name, uid, request, identifier, attempt };
+      log.info(about, SENDS[request]);
       // To write the line may have taken long.
-      return may();
+      if (!may()) {
+        log.warn(about, `not sent after all: ${SENDS[request]}`);
+        return false;
+      }
+      this.#hasSent = true;
+      return true;
     };
   }
 

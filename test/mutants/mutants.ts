@@ -16,8 +16,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends requests without a line in the log',
     file: 'src/virtual-server/visit.ts',
-    find: 'this.services.log.info({ namespace, name, uid, request,',
-    replace: 'this.services.log.debug({ namespace, name, uid, request,',
+    find: 'log.info(about, SENDS',
+    replace: 'log.debug(about, SENDS',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/log.test.ts'],
   },
   {
@@ -30,8 +30,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends a request although the process no longer leads once its line is written',
     file: 'src/virtual-server/visit.ts',
-    find: '      return may();',
-    replace: '      return true;',
+    find: '      if (!may()) {',
+    replace: '      if (may === undefined) {',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/log.test.ts'],
+  },
+  {
+    name: 'does not tell the task of an order whose record cannot be written',
+    file: 'src/virtual-server/visit.ts',
+    find: 'if (this.#hasSent) log([]);',
+    replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/log.test.ts'],
   },
   {
@@ -231,6 +238,13 @@ export const MUTANTS: Mutant[] = [
     find: 'timers.monotonic() + suspendedMs',
     replace: 'timers.monotonic() + 0 * suspendedMs',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
+  },
+  {
+    name: 'switches a server by what an earlier visit has read',
+    file: 'src/virtual-server/visit.ts',
+    find: 'objects.remember(uid, withoutDue(objects.memo(uid)));',
+    replace: 'objects.remember(uid, objects.memo(uid));',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
   },
   {
     name: 'reads the server of an object with an old failed order at each resync',
@@ -1828,9 +1842,23 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends an order long after its connection was opened',
     file: 'src/provider/create-server.ts',
-    find: 'now() - openedAt >= FRESH_MS',
-    replace: 'now() - openedAt >= 100 * FRESH_MS',
+    find: 'elapsedMs(clocks, openedAt) >= FRESH_MS',
+    replace: 'elapsedMs(clocks, openedAt) >= 100 * FRESH_MS',
     tests: ['--project', 'unit', 'test/unit/provider/order-connection.test.ts'],
+  },
+  {
+    name: 'sends an order whose deadline has passed while the log told of it',
+    file: 'src/provider/create-server.ts',
+    find: '!gate.maySend() || isLate()',
+    replace: '!gate.maySend()',
+    tests: ['--project', 'unit', 'test/unit/provider/order-withhold.test.ts'],
+  },
+  {
+    name: 'counts no time in which the machine was suspended',
+    file: 'src/base/timers.ts',
+    find: 'Math.max(clocks.now() - since.wall, clocks.monotonic() - since.monotonic)',
+    replace: 'clocks.monotonic() - since.monotonic',
+    tests: ['--project', 'unit', 'test/unit/provider/order-withhold.test.ts'],
   },
   {
     name: 'sends an order over a connection that another call has used',
@@ -2724,7 +2752,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'says nothing of a Secret that the API server keeps failing to show',
     file: 'src/kube/failing-reads.ts',
-    find: 'if (now.monotonic - since.monotonic < PATIENCE_MS) return error;',
+    find: 'if (last.monotonic - since.monotonic < PATIENCE_MS) return error;',
     replace: 'if (since.monotonic >= 0) return error;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit-without-key.test.ts'],
   },
@@ -2738,7 +2766,14 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets no failure of a read that has succeeded since',
     file: 'src/kube/failing-reads.ts',
-    find: 'if (this.#since.get(name) !== undefined) this.#since.set(name, undefined);',
+    find: 'const found = await read();\n      this.#rows.delete(name);',
+    replace: 'const found = await read();',
+    tests: ['--project', 'unit', 'test/unit/kube/failing-reads.test.ts'],
+  },
+  {
+    name: 'takes one failure long ago and one now for a read that keeps failing',
+    file: 'src/kube/failing-reads.ts',
+    find: '    this.#forget();',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/kube/failing-reads.test.ts'],
   },

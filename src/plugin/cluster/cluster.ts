@@ -10,7 +10,7 @@ import { collectionOf, pathOf, type KubeObject, type ObjectVersion, type Resourc
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
 import { MERGE_PATCH } from '../../kube/client.ts';
-import { CommandError, EXIT, MovedError, TerminatingError, TransientError } from '../terminal/failure.ts';
+import { CommandError, EXIT, ExistsError, MovedError, TerminatingError, TransientError } from '../terminal/failure.ts';
 import { grantFor, REFUSAL } from './grants.ts';
 import { applyPatch } from './merge-patch.ts';
 import { fileProblem } from '../../base/file-problem.ts';
@@ -447,7 +447,7 @@ const causeOf = ({ cause, message }: KubeError): string =>
 
 function explained(error: unknown, where: string): Error {
   if (!(error instanceof KubeError)) return error instanceof Error ? error : new Error(String(error));
-  if (error.reason === 'AlreadyExists') return new MovedError(error.message);
+  if (error.reason === 'AlreadyExists') return new ExistsError(error.message);
   if (error.code === 'Forbidden' && error.message.includes(TERMINATING)) return new TerminatingError(error.message);
   if (error.code === 'Conflict') {
     return new MovedError('the object changed after it was shown: check it, then run the same command again');

@@ -20,7 +20,7 @@ import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { findCatalog } from '../state/catalogs.ts';
-import { agreed, print, tell, type Context } from '../cluster/context.ts';
+import { agreed, cannotAsk, print, tell, type Context } from '../cluster/context.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { followGoal } from '../screens/follow.ts';
 import { conditionOf, inWords } from '../state/readiness.ts';
@@ -52,6 +52,8 @@ export async function login(context: Context, options: LoginOptions): Promise<vo
   const { secret } = options;
   const before = (await cluster.findObject('v1', 'secrets', secret)) as Stored | undefined;
   const catalog = await catalogFor(context, secret);
+  // Standard input may stay open for ever.
+  if (before !== undefined && !options.yes && !isInteractive(context.terminal)) throw cannotAsk();
   // What a user pastes or types comes after the question, and a mistake in standard input before it.
   const given = isInteractive(context.terminal) ? undefined : await readKey(context, options.keyId);
   if (before !== undefined && !options.yes && !(await agreed(context, `Replace the key in Secret ${secret}?`))) {

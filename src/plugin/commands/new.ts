@@ -19,7 +19,7 @@ import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { findCatalog, requireOffered } from '../state/catalogs.ts';
 import { requireName, type ClusterView } from '../cluster/cluster.ts';
 import { print, tell, type Context } from '../cluster/context.ts';
-import { CommandError, EXIT, MovedError } from '../terminal/failure.ts';
+import { CommandError, EXIT, ExistsError } from '../terminal/failure.ts';
 import { priceInWords, pricedServers } from '../state/order-price.ts';
 import { askForDiskSize, askForImage, askForKey, askForProduct } from '../screens/questions.ts';
 import { SET_FLAGS, setFlagIn, setSpecFrom, type SetFlags } from '../flags/set-flags.ts';
@@ -57,7 +57,7 @@ export async function applyManifest(context: Context, name: string, options: New
   const plural = options.set ? SET_PLURAL : SERVER_PLURAL;
   // What the API server refuses comes before the price.
   await cluster.createObject(apiVersion, plural, manifest, { dryRun: true }).catch((error: unknown) => {
-    throw error instanceof MovedError ? existing(name, options, cluster) : error;
+    throw error instanceof ExistsError ? existing(name, options, cluster) : error;
   });
   tell(context, price);
   await cluster.createObject(apiVersion, plural, manifest);

@@ -1,13 +1,13 @@
 /** `kubectl vps start`, `stop`, `suspend` and `reboot`: switch servers on and off through `spec.power`, and restart them. */
 import { FORCE_OFF_ANNOTATION, REBOOT_ANNOTATION } from '../../api/names.ts';
 import { isPaused, powerStateOf } from '../../api/server-state.ts';
-import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import type { PowerCall } from '../../virtual-server/decision/memo.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
-import { agreed, cannotAsk, type Context } from '../cluster/context.ts';
+import { agreed, cannotAsk, tell, type Context } from '../cluster/context.ts';
 import { CommandError, EXIT, MovedError } from '../terminal/failure.ts';
 import { recordOf } from '../state/recorded-order.ts';
 import { isInteractive } from '../terminal/terminal.ts';
-import { needsCall, withoutCall, type PowerRequest } from '../decisions/power-calls.ts';
+import { callFor, lackTold, type PowerRequest } from '../decisions/power-calls.ts';
 import { requireNotExpired, requireOwn, type Action, type Chosen } from './everyday.ts';
 
 type Power = NonNullable<VirtualServerSpec['power']>;
@@ -33,12 +33,12 @@ export const starting = (): Action => switching('On');
 
 /** With `force`, the operator does not wait for the system of the server. */
 export const stopping = ({ force }: StopOptions): Action => {
-  const action = switching('Off');
-  if (!force) return action;
+  if (!force) return switching('Off');
+  const switches = switching('Off');
   return {
-    ...action,
+    ...switches,
     server: async (context, server) => {
-      await action.server(context, server);
+      await switches.server(context, server);
       await annotateNow(context, server, FORCE_OFF_ANNOTATION);
       return onceResumed(server, `is to be off: ${asking('switch it off by force')}`);
     },
@@ -59,7 +59,6 @@ export const suspending = ({ yes }: SuspendOptions): Action => {
   return {
     ...action,
     server: async (context, server) => {
-      await requireCall(context, 'Dormant', server);
       if (server.spec.power === 'Dormant') return undefined;
       requireOwn(server, context, 'suspend');
       requireNotExpired(server);
@@ -67,7 +66,6 @@ export const suspending = ({ yes }: SuspendOptions): Action => {
       return action.server(context, server);
     },
     set: async (context, set) => {
-      await requireCallForSet(context, 'Dormant', set);
       if (set.spec.template.spec.power === 'Dormant') return undefined;
       await ask(context, `set/${set.metadata.name}`, 'The servers of all its members are');
       return action.set(context, set);
@@ -75,46 +73,51 @@ export const suspending = ({ yes }: SuspendOptions): Action => {
   };
 };
 
-export const rebooting = (): Action => ({
-  unchanged: 'already asked for',
-  follow: 'status',
-  server: async (context, server) => {
-    const { metadata, status } = server;
-    requireNotExpired(server);
-    const state = powerStateOf(status?.serverStatus);
-    if (state === 'off') {
-      const hint = `kubectl vps start ${metadata.name}${context.cluster.where}`;
-      throw new CommandError(EXIT.failed, `the server of ${metadata.name} is off: it cannot be restarted`, [hint]);
-    }
-    if (recordOf(server)?.identifier === undefined)
-      throw new CommandError(EXIT.failed, `${metadata.name} has no server that could be restarted`);
-    await requireCall(context, 'reboot', server);
-    await annotateNow(context, server, REBOOT_ANNOTATION);
-    return onceResumed(server, `is to be restarted: ${asking('restart it, once')}`);
-  },
-  set: (_context, set) => {
-    throw new CommandError(EXIT.usage, `set/${set.metadata.name}: a set has no server of its own: name its members`);
-  },
-});
+export const rebooting = (): Action => {
+  const noteLack = lackNotes();
+  return {
+    unchanged: 'already asked for',
+    follow: 'status',
+    server: async (context, server) => {
+      const { metadata, status } = server;
+      requireNotExpired(server);
+      const state = powerStateOf(status?.serverStatus);
+      if (state === 'off') {
+        const hint = `kubectl vps start ${metadata.name}${context.cluster.where}`;
+        throw new CommandError(EXIT.failed, `the server of ${metadata.name} is off: it cannot be restarted`, [hint]);
+      }
+      if (recordOf(server)?.identifier === undefined)
+        throw new CommandError(EXIT.failed, `${metadata.name} has no server that could be restarted`);
+      await annotateNow(context, server, REBOOT_ANNOTATION);
+      await noteLack(context, 'reboot', server, helpFor('reboot', server, context.cluster.where));
+      return onceResumed(server, `is to be restarted: ${asking('restart it, once')}`);
+    },
+    set: (_context, set) => {
+      throw new CommandError(EXIT.usage, `set/${set.metadata.name}: a set has no server of its own: name its members`);
+    },
+  };
+};
 
 function switching(power: Power): Action {
   const { command, asks, unchanged } = WORDS[power];
   const done = `is ${unchanged.replace('already ', '')}: ${asking(asks)}`;
+  const noteLack = lackNotes();
   return {
     unchanged,
     follow: 'wait',
     server: async (context, server) => {
       requireOwn(server, context, command);
       requireNotExpired(server);
-      await requireCall(context, power, server);
-      if (server.spec.power === power) return undefined;
-      await context.cluster.changeSpec(server, { power });
-      return onceResumed(server, done);
+      const isAsked = server.spec.power === power;
+      if (!isAsked) await context.cluster.changeSpec(server, { power });
+      await noteLack(context, callFor(power, server), server, helpFor(power, server, context.cluster.where));
+      return isAsked ? undefined : onceResumed(server, done);
     },
     set: async (context, set) => {
-      await requireCallForSet(context, power, set);
-      if (set.spec.template.spec.power === power) return undefined;
+      const { spec } = set.spec.template;
+      if (spec.power === power) return undefined;
       await context.cluster.changeSpec(set, { template: { spec: { power } } });
+      await noteLack(context, MEMBERS_NEED[power], { spec }, []);
       return `${done}, member by member`;
     },
   };
@@ -124,52 +127,57 @@ function switching(power: Power): Action {
 const onceResumed = (server: VirtualServer, done: string): string =>
   isPaused(server) ? `${done} when the object is resumed` : done;
 
-const LACKS: Readonly<Record<PowerRequest, { what: string; inside?: string }>> = {
-  On: { what: 'start a server' },
-  Off: { what: 'shut a server down', inside: 'poweroff' },
-  Dormant: { what: 'make a server dormant' },
-  reboot: { what: 'restart a server', inside: 'reboot' },
-};
+/** What most members need, whose servers run until they are asked to be off. */
+const MEMBERS_NEED: Readonly<Record<Power, PowerCall>> = { On: 'power-on', Off: 'shutdown', Dormant: 'dormant' };
 
-/** Throws CommandError if an object with the same API key has found that the provider has no call for this. */
-async function requireCall(context: Context, wanted: PowerRequest, server: VirtualServer): Promise<void> {
-  if (!needsCall(wanted, server)) return;
-  const { name } = server.metadata;
-  const known = withoutCall(wanted, [server, ...(await othersWith(context, server.spec))]);
-  if (known === undefined) return;
-  const { what, inside } = LACKS[wanted];
-  const { where } = context.cluster;
-  const isOwn = known.metadata.name === name;
-  throw new CommandError(EXIT.failed, noCall(what, known, where), [
-    inside === undefined
-      ? "# use the provider's control panel"
-      : `kubectl vps ssh ${name}${where} -- ${inside}   # from inside; or use the provider's control panel`,
-    ...(isOwn && wanted === server.spec.power && wanted !== 'On'
+type NoteLack = (
+  context: Context,
+  call: PowerCall | undefined,
+  from: VirtualServer | { metadata?: undefined; spec: Pick<VirtualServerSpec, 'apiKeySecretRef'> },
+  help: readonly string[],
+) => Promise<void>;
+
+/**
+ * Tells what an object with the same API key has found out about a call that the provider does not have. The request is made all the
+ * same: one 404 does not prove that the call is missing, and the operator asks again.
+ */
+function lackNotes(): NoteLack {
+  // For many servers, one list is enough, and one note about each finding.
+  let all: Promise<VirtualServer[]> | undefined;
+  const told = new Set<string>();
+  return async (context, call, from, help) => {
+    if (call === undefined) return;
+    const { where } = context.cluster;
+    // The user may have no right to list.
+    all ??= context.cluster.list(false).catch(() => []);
+    const others = (await all).filter(({ spec }) => spec.apiKeySecretRef.name === from.spec.apiKeySecretRef.name);
+    for (const known of from.metadata === undefined ? others : [from, ...others]) {
+      const lack = lackTold(call, known);
+      if (lack === undefined) continue;
+      const { name } = known.metadata;
+      const note = `note: ${lack}, as the operator found for ${name}: kubectl vps status ${name}${where}`;
+      if (!told.has(note)) tell(context, [note, ...help.map((line) => `  ${line}`)]);
+      told.add(note);
+      return;
+    }
+  };
+}
+
+/** The ways that need no call of the provider. */
+function helpFor(wanted: PowerRequest, { metadata: { name }, spec }: VirtualServer, where: string): string[] {
+  const inside = INSIDE[wanted];
+  return [
+    ...(inside === undefined ? [] : [`kubectl vps ssh ${name}${where} -- ${inside}   # from inside`]),
+    ...(wanted === spec.power && wanted !== 'On'
       ? [`kubectl vps start ${name}${where}   # takes the request back`]
       : []),
-  ]);
+  ];
 }
 
-async function requireCallForSet(context: Context, wanted: Power, { spec }: VirtualServerSet): Promise<void> {
-  if (wanted === 'On') return;
-  const known = withoutCall(wanted, await othersWith(context, spec.template.spec));
-  if (known === undefined) return;
-  throw new CommandError(EXIT.failed, noCall(LACKS[wanted].what, known, context.cluster.where), [
-    "# use the provider's control panel",
-  ]);
-}
-
-const noCall = (what: string, { metadata: { name } }: VirtualServer, where: string): string =>
-  `the provider API has no call to ${what}, as the operator has found out: kubectl vps status ${name}${where}`;
-
-/** The objects with the same API key; none if the user may not list them. */
-async function othersWith(
-  { cluster }: Context,
-  { apiKeySecretRef }: Pick<VirtualServerSpec, 'apiKeySecretRef'>,
-): Promise<VirtualServer[]> {
-  const servers = await cluster.list(false).catch(() => []);
-  return servers.filter(({ spec }) => spec.apiKeySecretRef.name === apiKeySecretRef.name);
-}
+const INSIDE: Readonly<Partial<Record<PowerRequest, string>>> = {
+  Off: 'poweroff',
+  reboot: 'reboot',
+};
 
 /** How often the annotation is tried while the operator changes the object. */
 const ATTEMPTS = 5;

@@ -47,19 +47,19 @@ const ATTEMPTS = 5;
 export async function replace(context: Context, name: string, options: ReplaceOptions): Promise<void> {
   const { cluster, terminal } = context;
   requireName(name);
-  // The terminal cannot give both the manifest and the answer.
-  if (!options.yes && options.filename === '-' && isInteractive(terminal)) throw cannotAsk();
   const { old, next } = await look(context, name);
   if (old === undefined) {
     if (next === undefined) throw await cluster.noServer(name, 'rollout restart');
     print(context, [`${name} is gone; ${next.metadata.name} has replaced it`]);
     return;
   }
+  // Standard input cannot give both the manifest and the answer, and may stay open for ever.
+  if (!options.yes && options.filename === '-') throw cannotAsk();
   const wanted = await wantedBy(context, old, options);
   if (next === undefined) await check(context, old, wanted);
   else requireWanted(next, wanted);
   // Asked before the order: without the answer, both servers would cost money.
-  if (!options.yes && (options.filename === '-' || !isInteractive(terminal))) throw cannotAsk();
+  if (!options.yes && !isInteractive(terminal)) throw cannotAsk();
   const ordered = next ?? (await order(context, old, wanted));
   await untilReady(context, old, ordered, options.timeoutMs);
   const last = (await deleteOld(context, old, ordered, options.yes)) ?? old;

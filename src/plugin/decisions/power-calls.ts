@@ -1,31 +1,29 @@
-/** Whether the provider is known to have no call that switches or restarts servers. Pure. */
+/** Which call about the power of a server the provider is known not to have. One answer can mislead, so this refuses nothing. Pure. */
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { powerStateOf } from '../../api/server-state.ts';
+import type { PowerCall } from '../../virtual-server/decision/memo.ts';
 import { NO_SUCH_CALL } from '../../virtual-server/decision/once.ts';
+import { ASKS, missingCall } from '../../virtual-server/decision/power.ts';
+import { recordedPrice } from '../../virtual-server/decision/price.ts';
 import { recordOf } from '../state/recorded-order.ts';
 
 export type PowerRequest = NonNullable<VirtualServerSpec['power']> | 'reboot';
 
-/** What the calls belong to: dormant servers and restarts have their own. */
-const CALLS: Readonly<Record<PowerRequest, 'power' | 'dormant' | 'reboot'>> = {
-  On: 'power',
-  Off: 'power',
-  Dormant: 'dormant',
-  reboot: 'reboot',
-};
-
-/** The object whose server has shown that; `servers`: all objects with the same API key, the one in question first. */
-export function withoutCall(wanted: PowerRequest, servers: readonly VirtualServer[]): VirtualServer | undefined {
-  return servers.find((server) => lacks(CALLS[wanted], server));
+/** The call that the operator sends next for this request; undefined: none, as far as the last read tells. */
+export function callFor(wanted: PowerRequest, server: VirtualServer): PowerCall | undefined {
+  if (wanted === 'reboot') return 'reboot';
+  const { isDormant } = recordedPrice(recordOf(server)) ?? {};
+  const missing = missingCall(wanted, powerStateOf(server.status?.serverStatus, isDormant));
+  return missing === 'wait' ? undefined : missing;
 }
 
-function lacks(call: 'power' | 'dormant' | 'reboot', server: VirtualServer): boolean {
-  if (call === 'reboot') return recordOf(server)?.reboot?.said === NO_SUCH_CALL;
-  const { spec, status } = server;
-  const isUnavailable = status?.conditions?.some(({ reason }) => reason === 'PowerUnavailable') === true;
-  return isUnavailable && CALLS[spec.power ?? 'On'] === call;
+/** What the object tells about a provider without this call; undefined: nothing. */
+export function lackTold(call: PowerCall, server: VirtualServer): string | undefined {
+  const { identifier, reboot } = recordOf(server) ?? {};
+  const isTold = call === 'reboot' ? reboot?.said === NO_SUCH_CALL : isUnavailable(call, server);
+  return isTold && identifier !== undefined ? `the provider API has no call to ${ASKS[call](identifier)}` : undefined;
 }
 
-/** A server that runs needs no call to be on: `start` only takes an earlier request back. */
-export const needsCall = (wanted: PowerRequest, { status }: VirtualServer): boolean =>
-  wanted !== 'On' || powerStateOf(status?.serverStatus) !== 'on';
+const isUnavailable = (call: PowerCall, server: VirtualServer): boolean =>
+  server.status?.conditions?.some(({ reason }) => reason === 'PowerUnavailable') === true &&
+  callFor(server.spec.power ?? 'On', server) === call;

@@ -43,6 +43,9 @@ export class MovedError extends CommandError {
   }
 }
 
+/** There is an object with this name. */
+export class ExistsError extends MovedError {}
+
 /** Nothing can be created in the namespace, because it is being deleted. */
 export class TerminatingError extends CommandError {
   constructor(message: string) {

@@ -48,7 +48,7 @@ const AGAIN = { baseMs: 2 * 60_000, maxMs: 60 * 60_000, jitter: [1, 1] } as cons
 const AFTER_FAILURE_MS = 10_000;
 
 /** `wait`: no call helps now. Undefined: the server is as asked. */
-function missingCall(wanted: Wanted, state: PowerState): PowerCall | 'wait' | undefined {
+export function missingCall(wanted: Wanted, state: PowerState): PowerCall | 'wait' | undefined {
   switch (wanted) {
     case 'On':
       if (state === 'on') return undefined;

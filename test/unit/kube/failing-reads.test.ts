@@ -47,6 +47,28 @@ describe('a read that the API server answers with an error', () => {
     expect(isUnreadable(await failed(BROKEN))).toBe(true);
   });
 
+  it('begins anew if nothing has needed it for a long time', async () => {
+    const { timers, failed } = setUp();
+    // The object that needed the read was deleted after the first failure.
+    await failed(BROKEN);
+    timers.advance(15 * 60_000);
+    expect(isUnreadable(await failed(BROKEN))).toBe(false);
+    timers.advance(15 * 60_000 - 1);
+    expect(isUnreadable(await failed(BROKEN))).toBe(true);
+    timers.advance(15 * 60_000 - 1);
+    expect(await failed(BROKEN)).toMatchObject({
+      message: expect.stringContaining('since 2026-01-01T00:15:00Z') as string,
+    });
+  });
+
+  it('is reported however many others fail', async () => {
+    const { timers, failed } = setUp();
+    const names = Array.from({ length: 20_000 }, (_, index) => `Secret default/key-${index}`);
+    for (const name of names) await failed(BROKEN, name);
+    timers.advance(10_000);
+    for (const name of names) expect(isUnreadable(await failed(BROKEN, name))).toBe(true);
+  });
+
   it.each<[KubeErrorCode, number | undefined, boolean]>([
     ['Forbidden', 403, true],
     ['TooManyRequests', 429, false],
@@ -57,6 +79,6 @@ describe('a read that the API server answers with an error', () => {
     const answer = new KubeError(code, 'no', { status });
     expect(isUnreadable(await failed(answer))).toBe(isAtOnce);
     timers.advance(60_000);
-    expect(isUnreadable(await failed(answer))).toBe(isAtOnce || code === 'TooManyRequests');
+    expect(isUnreadable(await failed(answer))).toBe(isAtOnce);
   });
 });

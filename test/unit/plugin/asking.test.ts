@@ -2,8 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
 import { createProgram } from '../../../src/plugin/program/program.ts';
+import { codeOf } from '../../../src/plugin/terminal/failure.ts';
+import type { Terminal } from '../../../src/plugin/terminal/terminal.ts';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { apiServer, runProgram, terminalOf } from './support.ts';
 
@@ -57,7 +60,7 @@ const MISTAKES: readonly { words: string[]; says: string; code: number; input?: 
   { words: ['resolve', 'web', '--not-created'], says: 'nothing to resolve: web is Available', code: 1 },
   { words: ['logout', '--secret', 'nope'], says: 'there is no Secret nope', code: 3 },
   { words: ['logout', '--secret', 'used'], says: 'db uses Secret used', code: 1 },
-  { words: ['login'], input: 'only-one-line\n', says: 'does not have the key ID and the secret', code: 2 },
+  { words: ['login', '--yes'], input: 'only-one-line\n', says: 'does not have the key ID and the secret', code: 2 },
 ];
 
 it.each(MISTAKES)('$words names the mistake rather than --yes', async ({ words, says, code, input = '' }) => {
@@ -85,6 +88,21 @@ it.each([
     const ended = await runProgram([...words, '--kubeconfig', file], input);
     expect([ended.code, ended.said]).toEqual([2, expect.stringContaining('not a terminal: pass --yes to confirm')]);
     expect(requests.filter(({ method, url }) => method !== 'GET' && !(url ?? '').includes('dryRun=All'))).toEqual([]);
+  },
+);
+
+it.each([{ words: ['login'] }, { words: ['replace', 'web', '-f', '-'] }])(
+  '$words asks for --yes before it reads standard input, which may stay open for ever',
+  async ({ words }) => {
+    const { file } = await cluster();
+    const { terminal, err } = terminalOf();
+    const input = new PassThrough();
+    const open = { ...terminal, input } as unknown as Terminal;
+    const program = createProgram({ terminal: open, version: '0', exitWith: () => undefined });
+    const ended = program.parseAsync([...words, '--kubeconfig', file], { from: 'user' });
+    expect(await ended.catch((error: unknown) => codeOf(error, open))).toBe(2);
+    expect(String(err.read())).toContain('not a terminal: pass --yes to confirm');
+    expect(input.readableFlowing).toBeNull();
   },
 );
 

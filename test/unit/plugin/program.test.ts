@@ -26,6 +26,21 @@ it('repeats each warning of the API server once, as kubectl does', async () => {
 });
 
 it.each([
+  ['AlreadyExists', 'virtualservers.vps-operator.dev "web" already exists', 'there is already a VirtualServer "web"'],
+  ['Conflict', 'Operation cannot be fulfilled on resourcequotas "servers"', 'the object changed'],
+])('tells by a 409 with the reason %s whether the object of `new` exists', async (reason, message, says) => {
+  const file = await kubeconfig(({ method }, response) => {
+    const status = { kind: 'Status', status: 'Failure', reason, message, code: 409 };
+    response
+      .writeHead(method === 'POST' ? 409 : 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(method === 'POST' ? status : { items: [] }));
+  });
+  const { code, said } = await run(...NEW, '--apply', '--kubeconfig', file);
+  expect([code, said]).toEqual([1, expect.stringContaining(says)]);
+  expect(said.includes('replace')).toBe(reason === 'AlreadyExists');
+});
+
+it.each([
   [['help', 'nosuch'], 'unknown command "nosuch"'],
   [['help', 'statsu'], 'did you mean kubectl vps status?'],
   [['scale', 'pool'], 'did you mean kubectl scale vpsset/NAME --replicas=NUMBER\\?'],

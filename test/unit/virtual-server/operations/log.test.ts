@@ -9,6 +9,7 @@ import {
 import type { Held } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { logText } from '../../../../src/base/log-text.ts';
+import { KubeError } from '../../../../src/kube/error.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Operation } from '../../../../src/virtual-server/decision/types.ts';
 import type { PowerCall } from '../../../../src/virtual-server/decision/memo.ts';
@@ -197,6 +198,32 @@ describe('the log at its usual level', () => {
     let asked = 0;
     const given: Given = { answers: { server: SERVER, removed: 'cancelled' }, leads: () => ++asked < 2 };
     expect((await visit(held({ deleting: true }), given)).calls).not.toContain('delete');
+  });
+
+  it('says so if a call is not sent after its line', async () => {
+    let asked = 0;
+    const object = held({ spec: { power: 'Off' } });
+    const visited = await visit(object, { answers: { server: SERVER, power: 'accepted' }, leads: () => ++asked === 1 });
+    expect(visited.switches).toEqual([]);
+    expect(said(visited)).toEqual([
+      'default/web: shutting the server down (identifier srv1, attempt a1)',
+      'WARN default/web: not sent after all: shutting the server down (identifier srv1, attempt a1)',
+    ]);
+  });
+
+  it('tells what came of a request even if that cannot be written to the object', async () => {
+    let writes = 0;
+    const visited = await visit(web(), {
+      answers: { order: { kind: 'created', task: 4711 } },
+      // The claim is written, and then the network is away.
+      beforeWrite: (stored) => {
+        if (++writes > 1) throw new KubeError('Unreachable', 'no network');
+        return stored;
+      },
+      fails: true,
+    });
+    expect(visited.requests).toHaveLength(1);
+    expect(said(visited).at(-1)).toMatch(/after trying to order a server \(attempt \w+, task 4711\)$/);
   });
 
   it('does not repeat itself while a server is only read', async () => {

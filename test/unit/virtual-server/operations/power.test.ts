@@ -40,6 +40,16 @@ describe('a call about power', () => {
     expect(result.memo.evidence.power).toMatchObject({ due: undefined, last: { call: 'shutdown', count: 1 } });
   });
 
+  it('needs a read of its own visit: the machine may have been suspended since an earlier one', async () => {
+    const object = withPower('Off', 'running');
+    const first = await visited(object, SERVER, { refusesStatus: new KubeError('Unreachable', 'away'), fails: true });
+    expect(first.calls).toEqual(['read', 'refused']);
+    expect(first.memo.evidence.power?.due).toMatchObject({ call: 'shutdown' });
+    const later = await visited(object, SERVER, { memo: first.memo });
+    expect(later.calls).toEqual(['read', 'write', 'live', 'shutdown']);
+    expect(sentIn(await visited(object, OFF, { memo: first.memo }))).toEqual([]);
+  });
+
   it('is not repeated by the next read, which comes soon', async () => {
     const first = await visited(withPower('Off', 'running'));
     const again = await visited(first.object ?? withPower('Off', 'running'), SERVER, {
