@@ -115,9 +115,44 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'believes that a listed server is gone because you say so',
     file: 'src/virtual-server/decision/absence.ts',
-    find: 'saysGone(object, record) && detail !== LISTED;',
+    find: 'saysGone(object, record) && (detail !== LISTED || isCancelled === true);',
     replace: "saysGone(object, record) || detail === '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'believes you of no server that the list keeps, though the provider shows it as cancelled',
+    file: 'src/virtual-server/decision/absence.ts',
+    find: 'saysGone(object, record) && (detail !== LISTED || isCancelled === true);',
+    replace: 'saysGone(object, record) && detail !== LISTED && isCancelled !== undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
+  },
+  {
+    name: 'waits for ever for the list of a provider that keeps cancelled servers in it',
+    file: 'src/virtual-server/operations/shown-cancelled.ts',
+    find: "return purpose === 'cancel' && isKnown && isStuck ? answer : denial;",
+    replace: 'return isStuck ? denial : denial;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
+  },
+  {
+    name: 'goes on with a cancelled server that nothing identifies, as if it were shown',
+    file: 'src/virtual-server/operations/shown-cancelled.ts',
+    find: "return purpose === 'cancel' && isKnown && isStuck ? answer : denial;",
+    replace: "return purpose === 'cancel' && isStuck ? answer : denial;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
+  },
+  {
+    name: 'asks on for a listed cancelled server of which you say that it is gone',
+    file: 'src/virtual-server/operations/shown-cancelled.ts',
+    find: 'denial.detail === LISTED && !saysGone(view.object, record);',
+    replace: 'denial.detail === LISTED;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
+  },
+  {
+    name: 'advises a word about a listed server that does nothing',
+    file: 'src/virtual-server/decision/advice.ts',
+    find: 'if (subject !== YET_LISTED) return goneSteps(about);',
+    replace: "if (subject !== '') return goneSteps(about);",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
   },
   {
     name: 'measures by the time in the claim how long an order may be on its way',
@@ -3690,8 +3725,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends no DELETE to a server of its own that a word calls cancelled',
     file: 'src/virtual-server/operations/shown-cancelled.ts',
-    find: 'if (isOfUse && recognizeFor',
-    replace: 'if (!isOfUse && recognizeFor',
+    find: 'if (isOfUse && isKnown)',
+    replace: 'if (!isOfUse && isKnown)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
