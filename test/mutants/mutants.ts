@@ -127,6 +127,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
   },
   {
+    name: 'adopts no cancelled server for an object that is being deleted, which then stays',
+    file: 'src/virtual-server/operations/adopt.ts',
+    find: '&& !visit.view().deleting)',
+    replace: ')',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/shown-cancelled.test.ts'],
+  },
+  {
     name: 'waits for ever for the list of a provider that keeps cancelled servers in it',
     file: 'src/virtual-server/operations/shown-cancelled.ts',
     find: "return purpose === 'cancel' && isKnown && isStuck ? answer : denial;",
@@ -1520,8 +1527,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'writes user data to the log with an error',
     file: 'src/provider/redact.ts',
-    find: 'const masked = withoutRuns(cleaner.clean(text).replace(passwords, MASK), runs);',
-    replace: 'const masked = runs.has(text) ? withoutRuns(text, runs) : cleaner.clean(text).replace(passwords, MASK);',
+    find: 'const masked = withoutRuns(withoutPasswords(cleaner.clean(text), passwords), runs);',
+    replace:
+      'const masked = runs.has(text) ? withoutRuns(text, runs) : withoutPasswords(cleaner.clean(text), passwords);',
     tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {
@@ -3774,8 +3782,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'adopts a cancelled server',
     file: 'src/virtual-server/operations/adopt.ts',
-    find: 'if (saysCancelled(answer.server.status)) return',
-    replace: "if (saysCancelled(answer.server.status) && identifier === '') return",
+    find: 'if (saysCancelled(answer.server.status) &&',
+    replace: "if (identifier === '' && saysCancelled(answer.server.status) &&",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/shown-cancelled.test.ts'],
   },
   {
@@ -3823,8 +3831,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'quotes a short password of user data',
     file: 'src/provider/redact.ts',
-    find: '.replace(passwords, MASK), runs)',
-    replace: ', runs)',
+    find: 'withoutRuns(withoutPasswords(cleaner.clean(text), passwords), runs);',
+    replace: 'withoutRuns(cleaner.clean(text), runs);',
     tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {
@@ -3837,8 +3845,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'masks a part of a longer number that is also a password',
     file: 'src/provider/redact.ts',
-    find: 'return `(?<![',
-    replace: 'return `(?<![^\\\\s\\\\S',
+    find: 'return new RegExp(`(?<![',
+    replace: 'return new RegExp(`(?<![^\\\\s\\\\S',
+    tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
+  },
+  {
+    name: 'searches for passwords from every place of a long word',
+    file: 'src/provider/passwords.ts',
+    find: 'const PIPED = /(?<![\\w.-])[\\w.-]{1,64}:',
+    replace: 'const PIPED = /[\\w.-]*:',
     tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {
