@@ -51,8 +51,8 @@ const said = (visits: readonly Visited[]): string =>
 
 /** Does what the message says of the annotation `server-gone`. */
 function annotated(object: VirtualServer, message: string): VirtualServer {
-  if (!message.includes(`${SERVER_GONE_ANNOTATION}=${KNOWN.identifier ?? ''}`)) return object;
-  const annotations = { ...object.metadata.annotations, [SERVER_GONE_ANNOTATION]: KNOWN.identifier ?? '' };
+  if (!message.includes(`${SERVER_GONE_ANNOTATION}=${KNOWN.identifier}`)) return object;
+  const annotations = { ...object.metadata.annotations, [SERVER_GONE_ANNOTATION]: KNOWN.identifier };
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
