@@ -80,15 +80,15 @@ const isNoWord = (word: string): boolean => word.length >= 4 && /[a-z]/i.test(wo
 export function hiding(cleaner: Cleaner, secret: string | undefined): Cleaner {
   let runs: ReadonlySet<string> | undefined;
   let words: ReadonlySet<string> | undefined;
-  let passwords: RegExp | undefined;
+  let passwords: readonly Password[] | undefined;
   const clean = (text: string): string => {
     if (secret === '') return cleaner.clean(text);
     if (secret === undefined || secret.length < RUN) return text === '' ? '' : MASK;
     runs ??= runsIn(secret);
     words ??= new Set((secret.match(WORDS) ?? []).map(bare).filter((word) => word.length < RUN && isNoWord(word)));
-    passwords ??= anyOf(passwordsIn(secret).map(oneLine));
+    passwords ??= formsOf(passwordsIn(secret).map(oneLine));
     // Before the passages: what is left of a password would no longer be found.
-    const masked = withoutRuns(cleaner.clean(text).replace(passwords, MASK), runs);
+    const masked = withoutRuns(withoutPasswords(cleaner.clean(text), passwords), runs);
     return withoutWords(masked, words).replace(QUOTED, (quoted: string, quote: string, part: string) =>
       secret.includes(part) ? quote + MASK + quote : quoted,
     );
@@ -107,20 +107,36 @@ export function hiding(cleaner: Cleaner, secret: string | undefined): Cleaner {
 const MIN_PASSWORD = 4;
 /** Written like a word of a text: in small or capital letters, or with a capital one first. */
 const LIKE_A_WORD = /^(?:\p{Ll}+|\p{Lu}\p{Ll}*|\p{Lu}+)$/u;
-const NO_MATCH = /(?!)/g;
 
-/** Matches these passwords where they stand alone, in each form in which a message may quote them. */
-function anyOf(passwords: readonly string[]): RegExp {
-  const patterns = passwords
+interface Password {
+  plain: string;
+  /** In which a message may quote it. */
+  forms: readonly string[];
+}
+
+/** Longest first. */
+function formsOf(passwords: readonly string[]): readonly Password[] {
+  return passwords
     .filter((password) => password !== '')
     .sort((a, b) => b.length - a.length)
-    .map((password) => {
-      const isGuess = password.length < MIN_PASSWORD || (password.length < RUN && LIKE_A_WORD.test(password));
-      if (isGuess) return valueOf(escaped(password), PASSWORD_NAMES);
-      const forms = [...new Set(encodings(password))].map(escaped).join('|');
-      return `(?<![\\p{L}\\p{N}])(?:${forms})(?![\\p{L}\\p{N}])`;
-    });
-  return patterns.length === 0 ? NO_MATCH : new RegExp(patterns.join('|'), 'gu');
+    .map((plain) => ({ plain, forms: isGuess(plain) ? [plain] : [...new Set(encodings(plain))] }));
+}
+
+const isGuess = (password: string): boolean =>
+  password.length < MIN_PASSWORD || (password.length < RUN && LIKE_A_WORD.test(password));
+
+/** Masks these passwords where they stand alone. One pattern for all could be too large, and its error would quote them. */
+function withoutPasswords(text: string, passwords: readonly Password[]): string {
+  return passwords.reduce(
+    (result, { plain, forms }) =>
+      forms.some((form) => result.includes(form)) ? result.replace(patternOf(plain, forms), MASK) : result,
+    text,
+  );
+}
+
+function patternOf(plain: string, forms: readonly string[]): RegExp {
+  if (isGuess(plain)) return new RegExp(valueOf(escaped(plain), PASSWORD_NAMES), 'gu');
+  return new RegExp(`(?<![\\p{L}\\p{N}])(?:${forms.map(escaped).join('|')})(?![\\p{L}\\p{N}])`, 'gu');
 }
 
 const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
@@ -147,7 +163,7 @@ function withoutRuns(text: string, runs: ReadonlySet<string>): string {
 }
 
 /** Punctuation may follow a word. */
-const bare = (word: string): string => word.replace(/[.!?]+$/, '');
+const bare = (word: string): string => word.replace(/(?<![.!?])[.!?]+$/, '');
 
 const withoutWords = (text: string, words: ReadonlySet<string>): string =>
   text.replace(WORDS, (found) => (words.has(bare(found)) ? MASK + found.slice(bare(found).length) : found));

@@ -122,9 +122,51 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'believes that a listed server is gone because you say so',
     file: 'src/virtual-server/decision/absence.ts',
-    find: 'saysGone(object, record) && detail !== LISTED;',
+    find: 'saysGone(object, record) && (detail !== LISTED || isCancelled === true);',
     replace: "saysGone(object, record) || detail === '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'believes you of no server that the list keeps, though the provider shows it as cancelled',
+    file: 'src/virtual-server/decision/absence.ts',
+    find: 'saysGone(object, record) && (detail !== LISTED || isCancelled === true);',
+    replace: 'saysGone(object, record) && detail !== LISTED && isCancelled !== undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
+  },
+  {
+    name: 'adopts no cancelled server for an object that is being deleted, which then stays',
+    file: 'src/virtual-server/operations/adopt.ts',
+    find: '&& !visit.view().deleting)',
+    replace: ')',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/shown-cancelled.test.ts'],
+  },
+  {
+    name: 'waits for ever for the list of a provider that keeps cancelled servers in it',
+    file: 'src/virtual-server/operations/shown-cancelled.ts',
+    find: "return purpose === 'cancel' && isKnown && isStuck ? answer : denial;",
+    replace: 'return isStuck ? denial : denial;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
+  },
+  {
+    name: 'goes on with a cancelled server that nothing identifies, as if it were shown',
+    file: 'src/virtual-server/operations/shown-cancelled.ts',
+    find: "return purpose === 'cancel' && isKnown && isStuck ? answer : denial;",
+    replace: "return purpose === 'cancel' && isStuck ? answer : denial;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
+  },
+  {
+    name: 'asks on for a listed cancelled server of which you say that it is gone',
+    file: 'src/virtual-server/operations/shown-cancelled.ts',
+    find: 'denial.detail === LISTED && !saysGone(view.object, record);',
+    replace: 'denial.detail === LISTED;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
+  },
+  {
+    name: 'advises a word about a listed server that does nothing',
+    file: 'src/virtual-server/decision/advice.ts',
+    find: 'if (subject !== YET_LISTED) return goneSteps(about);',
+    replace: "if (subject !== '') return goneSteps(about);",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
   },
   {
     name: 'measures by the time in the claim how long an order may be on its way',
@@ -1625,8 +1667,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'writes user data to the log with an error',
     file: 'src/provider/redact.ts',
-    find: 'const masked = withoutRuns(cleaner.clean(text).replace(passwords, MASK), runs);',
-    replace: 'const masked = runs.has(text) ? withoutRuns(text, runs) : cleaner.clean(text).replace(passwords, MASK);',
+    find: 'const masked = withoutRuns(withoutPasswords(cleaner.clean(text), passwords), runs);',
+    replace:
+      'const masked = runs.has(text) ? withoutRuns(text, runs) : withoutPasswords(cleaner.clean(text), passwords);',
     tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {
@@ -3851,8 +3894,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends no DELETE to a server of its own that a word calls cancelled',
     file: 'src/virtual-server/operations/shown-cancelled.ts',
-    find: 'if (isOfUse && recognizeFor',
-    replace: 'if (!isOfUse && recognizeFor',
+    find: 'if (isOfUse && isKnown)',
+    replace: 'if (!isOfUse && isKnown)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
@@ -3900,8 +3943,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'adopts a cancelled server',
     file: 'src/virtual-server/operations/adopt.ts',
-    find: 'if (saysCancelled(answer.server.status)) return',
-    replace: "if (saysCancelled(answer.server.status) && identifier === '') return",
+    find: 'if (saysCancelled(answer.server.status) &&',
+    replace: "if (identifier === '' && saysCancelled(answer.server.status) &&",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/shown-cancelled.test.ts'],
   },
   {
@@ -3949,8 +3992,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'quotes a short password of user data',
     file: 'src/provider/redact.ts',
-    find: '.replace(passwords, MASK), runs)',
-    replace: ', runs)',
+    find: 'withoutRuns(withoutPasswords(cleaner.clean(text), passwords), runs);',
+    replace: 'withoutRuns(cleaner.clean(text), runs);',
     tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {
@@ -3963,8 +4006,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'masks a part of a longer number that is also a password',
     file: 'src/provider/redact.ts',
-    find: 'return `(?<![',
-    replace: 'return `(?<![^\\\\s\\\\S',
+    find: 'return new RegExp(`(?<![',
+    replace: 'return new RegExp(`(?<![^\\\\s\\\\S',
+    tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
+  },
+  {
+    name: 'searches for passwords from every place of a long word',
+    file: 'src/provider/passwords.ts',
+    find: 'const PIPED = /(?<![\\w.-])[\\w.-]{1,64}:',
+    replace: 'const PIPED = /[\\w.-]*:',
     tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {

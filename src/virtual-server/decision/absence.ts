@@ -24,7 +24,7 @@ import {
   type Unlisted,
 } from './memo.ts';
 import type { Denial, Outcome } from './types.ts';
-import { LISTED, NO_OTHER, RESTORE_KEY, denialText } from './sentences.ts';
+import { CANCELLED_YET_LISTED, LISTED, NO_OTHER, RESTORE_KEY, YET_LISTED, denialText } from './sentences.ts';
 import { isToExpire } from './expiry.ts';
 import type { Unrecognized } from './identity.ts';
 import { saysGone, takerOf } from './inputs.ts';
@@ -121,9 +121,9 @@ function isEnding(view: View, record: ServerRecord): boolean {
   return view.deleting || isToExpire(view, record);
 }
 
-/** You say that the server is gone, and the provider does not say otherwise. */
-const isSaidGone = ({ object }: View, record: ServerRecord, { detail }: Denial): boolean =>
-  saysGone(object, record) && detail !== LISTED;
+/** You say that the server is gone, and the provider does not say otherwise. A list may keep a server that it shows as cancelled. */
+const isSaidGone = ({ object }: View, record: ServerRecord, { detail, isCancelled }: Denial): boolean =>
+  saysGone(object, record) && (detail !== LISTED || isCancelled === true);
 
 /** Applies your annotation when the provider does not show the server; undefined if there is none for this server. */
 export function goneByAnnotation(at: View, record: ServerRecord, denial: Denial): Outcome | undefined {
@@ -235,7 +235,9 @@ export function absent(at: View, record: Held, operation: LookOperation, denial:
       ? denialText(identifier, true)
       : `Server ${identifier} is not visible with this API key`;
     const message = `${situation}, which does not prove that it is gone: ${denial.detail}. The operator keeps checking`;
-    return retryLater(at, operation, { record, verdict: { reason: 'ServerNotVisible', message } }, pause);
+    const subject = denial.detail === LISTED ? { subject: denial.isCancelled ? CANCELLED_YET_LISTED : YET_LISTED } : {};
+    const verdict = { reason: 'ServerNotVisible', message, ...subject } as const;
+    return retryLater(at, operation, { record, verdict }, pause);
   }
   const afterMs = pauseOf(denials, grace, at);
   const verdict = mayCome

@@ -25,6 +25,8 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { annotationMeant, namesAsGone, orphanName, takerOf, unknownAnnotations } from './inputs.ts';
 import { viewRecord } from './known-record.ts';
+import { CANCELLED_YET_LISTED, YET_LISTED } from './sentences.ts';
+import { wasRead } from './server-status.ts';
 import { isOverdue } from './view.ts';
 
 export interface Case {
@@ -165,6 +167,25 @@ function keep({ object, record }: Case, text: string): Advice[] {
   return [{ text, command: patch(retainedSpec(object)) }];
 }
 
+/** The subject tells that the list contradicts the denial. Your word that the server is gone counts only if it is shown as cancelled. */
+const denied: Steps = (about) => {
+  const { object, record, subject } = about;
+  if (subject === CANCELLED_YET_LISTED)
+    return goneSteps(
+      about,
+      "If the control panel of the server's account shows it as cancelled, or no longer shows it",
+    );
+  if (subject !== YET_LISTED) return goneSteps(about);
+  const ask = { text: 'If this lasts, ask the provider why it lists a server that it does not show' };
+  if (!isBeingDeleted(object)) return [ask];
+  // The operator keeps no server that may not exist, so only your word ends the wait, which counts once no key is left.
+  if (record !== undefined && !wasRead(object, record)) {
+    const then = ', and set spec.apiKeySecretRef to a Secret that does not exist; the deletion then continues';
+    return [ask, ...goneSteps(about, 'If you know that it is gone').map((step) => ({ ...step, then }))];
+  }
+  return [ask, ...keep(about, 'To release this object and leave the server to you')];
+};
+
 const handingOver: Steps = ({ object, record }) => {
   if (takerOf(object) === undefined) return [];
   const isGone = record?.missingAt !== undefined || record?.expiredAt !== undefined;
@@ -277,7 +298,7 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
   PermissionDenied: unanswered,
   AbsenceUnproven: goneSteps,
   IdentityUnproven: accept,
-  ServerNotVisible: (about) => (about.record?.identifier === undefined ? misadopted : goneSteps)(about),
+  ServerNotVisible: (about) => (about.record?.identifier === undefined ? misadopted : denied)(about),
   ServerMissing: replace,
   Expired: (about) => (about.record?.expiredAt === undefined ? [edit('To set a later time')] : replace(about)),
   IdentifierInUse: (about) => (about.record?.identifier === undefined ? misadopted : heldTwice)(about),

@@ -47,6 +47,10 @@ export const denialText = (identifier: string, isCancelled = false): string =>
 /** Why a denial proves nothing: the provider's list contradicts it. */
 export const LISTED = "the provider's list of servers still has it";
 
+/** The subject of a denial that the list contradicts: which word of yours ends the wait depends on it (advice.ts). */
+export const YET_LISTED = 'listed';
+export const CANCELLED_YET_LISTED = 'cancelled, but listed';
+
 /** Why a denial proves nothing: the provider answers a question that any account may ask with `answer`. */
 export function noProducts(answer: string): string {
   return `the provider shows ${answer}. Check the base URL, and look in the control panel whether the account is suspended`;

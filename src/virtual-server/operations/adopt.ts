@@ -39,7 +39,9 @@ export async function adopt(visit: Visit, at: View, { record, identifier }: Adop
     if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
     return notAdopted(visit.view(), record, identifier, answer);
   }
-  if (saysCancelled(answer.server.status)) return notAdopted(visit.view(), record, identifier, 'cancelled');
+  // An object that is being deleted holds it all the same, because the answer to a DELETE tells whether anything is left of it.
+  if (saysCancelled(answer.server.status) && !visit.view().deleting)
+    return notAdopted(visit.view(), record, identifier, 'cancelled');
   // Only an object whose key can read the server learns whether others hold it. Another key of the same account has
   // another account name, so only the read shows that it is the same server. The later object gives way.
   const fingerprint = fingerprintOf(answer.server);

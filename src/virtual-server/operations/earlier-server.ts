@@ -110,7 +110,12 @@ const isNoCall = (error: unknown): boolean =>
 function unlisted({ message, ...problem }: Missing): Missing {
   const what =
     'The list may have the server of an earlier order of this object, whose record was lost, so the order waits for it';
-  const instead = 'If this persists, start the operator with --orders=anonymous, which does not look there';
+  // A read that is denied counts for an identifier that you chose, unless the key may not list servers.
+  const own =
+    problem.reason === 'PermissionDenied'
+      ? 'give the API key the permission to list servers'
+      : 'set spec.identifier, which needs no list that was never shown';
+  const instead = `If this persists, ${own}, or start the operator with --orders=anonymous, which does not look there`;
   return { ...problem, message: `${ended(message)} ${what}. ${instead}` };
 }
 

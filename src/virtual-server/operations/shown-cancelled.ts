@@ -9,6 +9,7 @@ import { isNamed, type Held } from '../../api/record.ts';
 import type { Session } from '../../provider/types.ts';
 import { isForList } from '../decision/memo.ts';
 import { recognizeFor } from '../decision/identity.ts';
+import { saysGone } from '../decision/inputs.ts';
 import { whoOrdered } from '../decision/named.ts';
 import { LISTED } from '../decision/sentences.ts';
 import { saysFailed } from '../decision/silent-task.ts';
@@ -19,8 +20,8 @@ import { orFailed, problemOf, proofFor, unlistedIn } from './reads.ts';
 /**
  * The answer, or the denial that it amounts to. A server that is recognized stays one: a DELETE can be sent to it, and a word
  * that means something else to this provider ends nothing. Two denials come from such a server too: its order has failed, so that it
- * has never been of use; or it was asked to be cancelled, and only
- * the list tells whether its word is an answer to that.
+ * has never been of use; or it was asked to be cancelled, and only the list tells whether its word is an answer to that. If the
+ * list still has a server that is recognized, another DELETE is sent.
  */
 export async function unlessCancelled(
   visit: Visit,
@@ -33,8 +34,12 @@ export async function unlessCancelled(
   // The order of this object has led to nothing.
   if (isNamed(record) && whoOrdered(view.object, record, answer.server) === 'other') return answer;
   const isOfUse = purpose === 'cancel' ? !isForList(view.memo, record.identifier) : !saysFailed(view.memo);
-  if (isOfUse && recognizeFor(purpose, view, record, answer).ok) return answer;
-  return denialOf(visit, record, session);
+  const isKnown = recognizeFor(purpose, view, record, answer).ok;
+  if (isOfUse && isKnown) return answer;
+  const denial = await denialOf(visit, record, session);
+  // A list may keep a cancelled server for ever, and the answer to another DELETE tells more.
+  const isStuck = denial.type === 'serverNotFound' && denial.detail === LISTED && !saysGone(view.object, record);
+  return purpose === 'cancel' && isKnown && isStuck ? answer : denial;
 }
 
 /**

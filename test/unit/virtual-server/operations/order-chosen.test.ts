@@ -70,6 +70,18 @@ describe('an identifier that is free', () => {
   });
 });
 
+describe('an identifier that the provider denies, while its list fails', () => {
+  it.each([
+    { code: 'PROVIDER_RESPONSE', status: 500, orders: 1 },
+    { code: 'PROVIDER_FORBIDDEN', status: 403, orders: 0 },
+  ] as const)('is ordered only if the key may list servers ($status)', async ({ code, status, orders }) => {
+    const servers = new ResponseError(status, 'no list', { code });
+    const named: NamedOutcome = { kind: 'created', task: 7 };
+    const answers = { server: DENIED, servers, listed: servers, named, task: creating };
+    expect((await visit(chosen(), { ordersNamed: true, answers })).requests).toHaveLength(orders);
+  });
+});
+
 describe('an identifier in use before the order', () => {
   it.each([
     ['a stranger', 'theirs'],

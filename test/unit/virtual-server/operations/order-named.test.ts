@@ -157,6 +157,8 @@ describe('a listed server with the name of the object, which has lost its record
       expect(recordIn(visited)).toBeUndefined();
       const { message } = shownBy(visited);
       expect(message).toContain(listed.message);
+      const isForbidden = listed.code === 'PROVIDER_FORBIDDEN';
+      expect(message).toContain(isForbidden ? 'permission to list servers' : 'set spec.identifier');
       expect(message).toContain(
         'server of an earlier order of this object, whose record was lost, so the order waits for it',
       );

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { FINALIZER } from '../../../../src/api/names.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import { PagedList } from '../../../../src/provider/paged-list.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
@@ -212,4 +213,21 @@ describe('a cancelled server that no object holds', () => {
     });
     expect(visited.requests).toEqual([]);
   });
+
+  it.each([
+    { what: 'refuses to cancel it again', removed: new ResponseError(409, 'cancelled already', {}), server: SERVER },
+    { what: 'denies it then', removed: DENIED, server: BARE },
+  ])(
+    'keeps no object that is being deleted and names it for adoption, if the provider $what',
+    async ({ removed, server }) => {
+      const base = web(adopting('srv1'));
+      const metadata = { ...base.metadata, finalizers: [FINALIZER], deletionTimestamp: '2026-01-02T00:00:10Z' };
+      const visits = await after(
+        { ...base, metadata },
+        { answers: () => ({ server: { ...server, status: 'cancelled' }, removed, servers: [] }) },
+      );
+      expect(lastOf(visits).object).toBeUndefined();
+      expect(all(visits, 'delete')).toBe(1);
+    },
+  );
 });

@@ -1,0 +1,149 @@
+/** A deleted object whose server the provider denies, or shows as cancelled, while its list of servers still has it. */
+import { describe, expect, it } from 'vitest';
+import { SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import type { ServerRecord } from '../../../../src/api/record.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
+import { HELD, KNOWN, NOW, SERVER, webWith } from '../../../fixtures/decision.ts';
+import { DENIED, shownBy, visit, type Answers, type Given, type Visited } from '../../../fixtures/visits.ts';
+
+const HOUR = 3_600_000;
+const RUNNING = { identifier: 'srv1', serverStatus: 'running' };
+const CANCELLED = { ...SERVER, status: 'cancelled' };
+/** It shows nothing that tells whose it is. */
+const BARE = { ...CANCELLED, macs: [], ipv6: [], ipv4: [] };
+const LOST = new ProviderError('PROVIDER_TIMEOUT', 'x');
+const REFUSED = new ResponseError(409, 'cancelled already', {});
+const NO_KEY: Given = { key: { ok: false, error: { reason: 'SecretNotFound', message: 'no Secret' } } };
+
+interface Course {
+  answers: (count: number) => Answers;
+  /** What you do with an object that shows this. */
+  obey?: (object: VirtualServer, message: string) => { object: VirtualServer; given?: Given };
+}
+
+/** Visits the object until it is gone, for eight hours at most. */
+async function after(first: VirtualServer, { answers, obey = (object) => ({ object }) }: Course): Promise<Visited[]> {
+  const visits: Visited[] = [];
+  for (let now = NOW, last: Visited | undefined; now - NOW < 8 * HOUR;) {
+    const { object, given } = obey(last?.object ?? first, last === undefined ? '' : (shownBy(last).message ?? ''));
+    const before = last && { memo: last.memo };
+    last = await visit(object, {
+      definition: 'kept',
+      listsServers: true,
+      ...given,
+      ...before,
+      now,
+      answers: answers(visits.length),
+    });
+    visits.push(last);
+    if (last.object === undefined) break;
+    now += Math.max(1000, last.requeueAfterMs ?? HOUR);
+  }
+  return visits;
+}
+
+const doomed = (own: ServerRecord = KNOWN): VirtualServer => webWith(own, { deleting: true, status: RUNNING });
+const deletes = (visits: readonly Visited[]): number =>
+  visits.flatMap(({ calls }) => calls).filter((call) => call === 'delete').length;
+const said = (visits: readonly Visited[]): string =>
+  visits.map((each) => (each.object === undefined ? '' : shownBy(each).message)).join('\n');
+
+/** Does what the message says of the annotation `server-gone`. */
+function annotated(object: VirtualServer, message: string): VirtualServer {
+  if (!message.includes(`${SERVER_GONE_ANNOTATION}=${KNOWN.identifier}`)) return object;
+  const annotations = { ...object.metadata.annotations, [SERVER_GONE_ANNOTATION]: KNOWN.identifier };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+describe('a server that is shown as cancelled after a DELETE whose answer was lost, and that the list keeps', () => {
+  const shown =
+    (server: Answers['server'], removed: Answers['removed'] = LOST): Course['answers'] =>
+    (count) => ({
+      server: count === 0 ? SERVER : server,
+      removed: count === 0 ? LOST : removed,
+      after: server,
+      servers: ['srv1'],
+    });
+
+  it.each([
+    ['refuses', REFUSED],
+    ['denies', DENIED],
+  ])('gets another DELETE if it is recognized, and is gone once the provider %s that one', async (_, removed) => {
+    const visits = await after(doomed(), { answers: shown(CANCELLED, removed) });
+    expect(visits.at(-1)?.object).toBeUndefined();
+    expect(deletes(visits)).toBe(2);
+    expect(visits.at(-1)?.events).toMatchObject([{ reason: 'ServerCancelled' }]);
+  });
+
+  it('gets none if nothing proves whose it is, and the object then goes by the word that its message asks for', async () => {
+    const visits = await after(doomed(), {
+      answers: shown(BARE),
+      obey: (object, message) => ({
+        object: message.includes('shows it as cancelled, or no longer shows it') ? annotated(object, message) : object,
+      }),
+    });
+    expect(visits.at(-1)?.object).toBeUndefined();
+    expect(deletes(visits)).toBe(1);
+  });
+
+  it('stays without your word if nothing proves whose it is', async () => {
+    const visits = await after(doomed(), { answers: shown(BARE) });
+    expect(visits.at(-1)?.object).toBeDefined();
+  });
+
+  it('goes by your word if the provider answers every further DELETE with 200', async () => {
+    const word = `${SERVER_GONE_ANNOTATION}=srv1`;
+    const visits = await after(doomed(), {
+      answers: shown(CANCELLED, 'ok'),
+      obey: (object, message) => ({ object: message.includes('still shows') ? annotated(object, word) : object }),
+    });
+    expect(visits.at(-1)?.object).toBeUndefined();
+    expect(deletes(visits)).toBe(2);
+  });
+
+  it('goes by your word if every DELETE is lost', async () => {
+    const visits = await after(doomed(), {
+      answers: shown(CANCELLED),
+      obey: (object, message) => ({ object: annotated(object, message) }),
+    });
+    expect(visits.at(-1)?.object).toBeUndefined();
+  });
+});
+
+describe('a server that the provider denies, and that the list keeps', () => {
+  const answers: Course['answers'] = () => ({ server: DENIED, removed: DENIED, servers: ['srv1'] });
+
+  it('does not count as gone by your word', async () => {
+    const object = annotated(doomed(), `${SERVER_GONE_ANNOTATION}=srv1`);
+    const visits = await after(object, { answers });
+    expect(visits.at(-1)?.object).toBeDefined();
+    expect(said(visits)).not.toContain(SERVER_GONE_ANNOTATION);
+  });
+
+  it('is left to you by what the message says: Retain', async () => {
+    const visits = await after(doomed(), {
+      answers,
+      obey: (object, message) => {
+        const isAsked = message.includes('kubectl patch') && message.includes('"deletionPolicy":"Retain"');
+        return { object: isAsked ? { ...object, spec: { ...object.spec, deletionPolicy: 'Retain' } } : object };
+      },
+    });
+    expect(visits.at(-1)?.object).toBeUndefined();
+    expect(deletes(visits)).toBe(0);
+  });
+
+  it('is gone by your word, once you have taken the key away as the message says, if no read has ever shown it', async () => {
+    const own = { ...HELD, mode: 'named', sent: { at: '2026-01-01T12:00:00.000Z', body: '0' } } as const;
+    const { task: _, ...untasked } = own;
+    const visits = await after(webWith(untasked, { deleting: true }), {
+      answers,
+      obey: (object, message) => {
+        const isAsked = message.includes('set spec.apiKeySecretRef to a Secret that does not exist');
+        return { object: annotated(object, message), ...(isAsked && { given: NO_KEY }) };
+      },
+    });
+    expect(visits.at(-1)?.object).toBeUndefined();
+    expect(deletes(visits)).toBe(0);
+  });
+});
