@@ -3920,10 +3920,17 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
+    name: 'takes a server in the making for cancelled that it has only seen as removed',
+    file: 'src/virtual-server/decision/server-status.ts',
+    find: 'return serverStatus !== undefined && !saysCancelled(serverStatus) && wasRead(object, record);',
+    replace: 'return serverStatus !== undefined && wasRead(object, record);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
+  },
+  {
     name: 'takes a server in the making for cancelled because its DELETE is refused',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'if (!wasRead(at.object, record)) return notCancelled',
-    replace: "if (!wasRead(at.object, record) && record.identifier === '') return notCancelled",
+    find: 'if (!wasSeenAlive(at.object, record)) return notCancelled',
+    replace: "if (!wasSeenAlive(at.object, record) && record.identifier === '') return notCancelled",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {

@@ -10,6 +10,7 @@ import {
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import { isPrice } from '../../base/price.ts';
+import { saysCancelled } from '../../base/cancelled.ts';
 import { cut } from '../../base/text.ts';
 
 /** The SSH user: the provider authorizes the keys for root. */
@@ -127,6 +128,13 @@ export function wasRead({ status }: VirtualServer, record: ServerRecord): boolea
   if (fingerprint !== undefined || mode === 'adopt' || missingAt !== undefined) return true;
   const mirror = mirrorIn(status);
   return mirror?.owner === record.owner && mirror.identifier === record.identifier && isProvisioned(status);
+}
+
+/** True if the server was shown as one that is not cancelled. A provider may show one in the making as removed. */
+export function wasSeenAlive(object: VirtualServer, record: ServerRecord): boolean {
+  if (record.readyAt !== undefined) return true;
+  const { serverStatus } = object.status ?? {};
+  return serverStatus !== undefined && !saysCancelled(serverStatus) && wasRead(object, record);
 }
 
 /** True once the server was read; its task has ended then. */

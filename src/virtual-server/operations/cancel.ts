@@ -38,7 +38,7 @@ import { lostToAnother } from './identifier-taken.ts';
 import { readAgain, readServer } from './reads.ts';
 import { unlessCancelled } from './shown-cancelled.ts';
 import { isRunning } from '../../api/server-state.ts';
-import { wasRead } from '../decision/server-status.ts';
+import { wasRead, wasSeenAlive } from '../decision/server-status.ts';
 
 type Cancel = Extract<Operation, { type: 'cancel' }>;
 /** What a read finds. */
@@ -164,10 +164,10 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
   // The server was shown right before, and denials count only without a 200 in between.
   const task = { state: 'over', identifier: record.identifier } as const;
   const memo = shown.type === 'server' ? withEvidence(withoutDenials(at.memo), { task }) : at.memo;
-  // An earlier process may have sent the DELETE that counted. A server that was never read may still be in the making, whatever it is called.
+  // An earlier process may have sent the DELETE that counted. A server that was never seen alive may still be in the making, whatever it is called.
   if (shown.type === 'server' && saysCancelled(shown.server.status) && refusesAgain(error)) {
     const { identifier } = record;
-    if (!wasRead(at.object, record)) return notCancelled(withMemo(at, withRequest(memo, identifier)), error);
+    if (!wasSeenAlive(at.object, record)) return notCancelled(withMemo(at, withRequest(memo, identifier)), error);
     return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
   }
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {

@@ -147,3 +147,20 @@ describe('a server that the provider denies, and that the list keeps', () => {
     expect(deletes(visits)).toBe(0);
   });
 });
+
+describe('a server that was always shown as removed, and whose DELETE is refused', () => {
+  const removed = { ...SERVER, status: 'removed' };
+  const ofIt = (own: ServerRecord): VirtualServer =>
+    webWith(own, { deleting: true, status: { identifier: 'srv1', serverStatus: 'removed' } });
+
+  it.each([REFUSED, DENIED])('may be in the making, so its object stays (%s)', async (answer) => {
+    const visits = await after(ofIt(KNOWN), { answers: () => ({ server: removed, removed: answer, servers: ['srv1'] }) });
+    expect(visits.at(-1)?.object).toBeDefined();
+  });
+
+  it.each([REFUSED, DENIED])('is gone if it was ready before (%s)', async (answer) => {
+    const own = { ...KNOWN, readyAt: '2026-01-01T00:00:00Z' };
+    const visits = await after(ofIt(own), { answers: () => ({ server: removed, removed: answer, servers: ['srv1'] }) });
+    expect(visits.at(-1)?.object).toBeUndefined();
+  });
+});
