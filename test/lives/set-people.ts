@@ -216,7 +216,7 @@ export class SetPeople {
         { product: changing.pick(GOOD_PRODUCTS) },
         { product: UNKNOWN_PRODUCT },
         // All of it is refused, so all of it can be taken back.
-        { product: UNKNOWN_PRODUCT, diskSize: diskSize * 2 },
+        { product: UNKNOWN_PRODUCT, diskSize: Math.min(40960, diskSize * 2) },
         { product: UNKNOWN_PRODUCT, advanced: { tablet: changing.chance(0.5), cpuMode: 'Compatibility' as const } },
         { diskSize: Math.min(40960, diskSize * 2) },
         { advanced: { extraCores: changing.int(1, 3) } },

@@ -177,7 +177,10 @@ describe('a server that the provider shows as cancelled after the DELETE', () =>
   const cancelled = { ...SERVER, status: 'Cancelled' };
   const list: Given = { listsServers: true, definition: 'kept' };
   const cancelling = (answers: Given['answers']): Promise<Visited> =>
-    visit(webWith(KNOWN, { deleting: true }), { ...list, answers: { servers: ['srv1'], ...answers } });
+    visit(webWith(KNOWN, { deleting: true, status: { serverStatus: 'running' } }), {
+      ...list,
+      answers: { servers: ['srv1'], ...answers },
+    });
 
   it('is gone, although it did not run before', async () => {
     expect((await cancelling({ server: off, removed: 'ok', after: cancelled })).object).toBeUndefined();
