@@ -152,7 +152,8 @@ function copiesOf(object: VirtualServer): Copies {
   const found = mirrorIn(object.status);
   const mirror = found?.owner === uid ? found : undefined;
   const stored = mergeRecords(own, mirror);
-  const record = stored.ok && stored.value !== undefined ? withNotedRequests(fromFormat1(stored.value, object)) : undefined;
+  const record =
+    stored.ok && stored.value !== undefined ? withNotedRequests(fromFormat1(stored.value, object)) : undefined;
   const merged = stored.ok ? ok(record) : stored;
   const copies: Copies = { parsed, own, mirror, merged, isAdded: stored.ok && record !== stored.value };
   recent.set(object, copies);

@@ -154,7 +154,9 @@ describe('a server that was always shown as removed, and whose DELETE is refused
     webWith(own, { deleting: true, status: { identifier: 'srv1', serverStatus: 'removed' } });
 
   it.each([REFUSED, DENIED])('may be in the making, so its object stays (%s)', async (answer) => {
-    const visits = await after(ofIt(KNOWN), { answers: () => ({ server: removed, removed: answer, servers: ['srv1'] }) });
+    const visits = await after(ofIt(KNOWN), {
+      answers: () => ({ server: removed, removed: answer, servers: ['srv1'] }),
+    });
     expect(visits.at(-1)?.object).toBeDefined();
   });
 
