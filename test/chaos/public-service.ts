@@ -69,17 +69,21 @@ async function changed(stage: Stage, spec: object): Promise<void> {
 }
 
 /**
- * Waits until the server is as spec says, runs, and the record is clear. If a request to shut down was lost, the operator watches the
- * server for a quarter of an hour, longer than a plan lasts.
+ * Waits until the server is as spec says, runs, and the record is clear. `isStopped`: the server is shut down for the change. If that
+ * request was lost, the operator watches the server for a quarter of an hour, longer than a plan lasts.
  */
-async function agrees(stage: Stage, is: (server: ServerObject) => boolean, name = 'web'): Promise<void> {
+async function agrees(
+  stage: Stage,
+  is: (server: ServerObject) => boolean,
+  { name = 'web', isStopped = false }: { name?: string; isStopped?: boolean } = {},
+): Promise<void> {
   await stage.until('the server to be as spec says', () => {
     const object = stage.objects.object(name);
     const record = object && recordOf(object);
     const [account = 'default'] = stage.simulator.aliveServers().map((server) => server.account);
     const server = stage.simulator.fleet.find(account, record?.identifier ?? '')?.object;
     const isTold = object?.status?.conditions?.some(({ type }) => type === 'ChangePending') === true;
-    const isOver = (record?.change === undefined && !isTold) || record?.change?.phase === 'start';
+    const isOver = (record?.change === undefined && !isTold) || (isStopped && record?.change?.phase === 'start');
     return server?.status === 'running' && is(server) && isOver;
   });
   await stage.rests(name);
@@ -105,7 +109,7 @@ const BASE: Readonly<Record<string, Scenario>> = {
   'change-stop': {
     async act(stage) {
       await changed(stage, { changePolicy: 'AllowStop', advanced: { tablet: false } });
-      await agrees(stage, ({ tablet }) => tablet === false);
+      await agrees(stage, ({ tablet }) => tablet === false, { isStopped: true });
       await removed(stage, 'web');
     },
   },
@@ -130,7 +134,7 @@ const BASE: Readonly<Record<string, Scenario>> = {
       const members = ['web-0', 'web-1'];
       await beginWith(stage, members, { changePolicy: 'Online' });
       await stage.people.editSet({ template: { spec: { product: 'VPSX8' } } });
-      for (const member of members) await agrees(stage, ({ product }) => product === 'VPSX8', member);
+      for (const member of members) await agrees(stage, ({ product }) => product === 'VPSX8', { name: member });
       await settles(stage, 2);
       checkMembers(stage, members);
       if (stage.simulator.ledger.power().length > 0) stage.violations.push('a server was stopped without AllowStop');
@@ -142,7 +146,7 @@ const BASE: Readonly<Record<string, Scenario>> = {
       await beginWith(stage, ['web-0'], { changePolicy: 'AllowStop' });
       const strategy = { rollingUpdate: { maxUnavailable: 1 } };
       await stage.people.editSet({ strategy, template: { spec: { advanced: { tablet: false } } } });
-      await agrees(stage, ({ tablet }) => tablet === false, 'web-0');
+      await agrees(stage, ({ tablet }) => tablet === false, { name: 'web-0', isStopped: true });
       checkMembers(stage, ['web-0']);
       await emptied(stage);
     },

@@ -3964,8 +3964,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a server of another product for the one of a failed order',
     file: 'src/virtual-server/operations/reads.ts',
-    find: 'server.product !== undefined && server.product !== product;',
-    replace: "server.product !== undefined && server.product === '';",
+    find: 'server.product.toLowerCase() !== product.toLowerCase();',
+    replace: "server.product === '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/late-server.test.ts'],
   },
   {

@@ -396,16 +396,17 @@ function changing(changes: readonly FieldChange[], { at, record, known, server }
   const what =
     changes.length === 0 ? `server ${record.identifier}` : `server ${record.identifier} (${arrows(changes)})`;
   const said = problem === undefined ? [] : [ended(problem.said)];
+  const does = known?.isRestarted === true ? `The operator restarts ${what}` : `The operator changes ${what}`;
   const message = ((): string => {
     if (known?.phase === 'start')
-      return `The operator starts server ${record.identifier} again, which it had shut down for a change`;
+      return `The operator starts server ${record.identifier} again, which it had shut down for ${reasonOf(known)}`;
     if (known?.phase === 'stop' && !isOff(server.status) && problem !== undefined && isAsked !== true)
-      return `The operator changes ${what}. It asks the server again to shut down`;
+      return `${does}. It asks the server again to shut down`;
     if (known?.phase === 'stop' && !isOff(server.status))
-      return `The operator changes ${what}. It asked the server to shut down at ${known.stoppedAt ?? ''}, and waits until it is off`;
+      return `${does}. It asked the server to shut down at ${known.stoppedAt ?? ''}, and waits until it is off`;
     if (known?.acceptedAt !== undefined && known.change === keyOfChange(changes))
-      return `The operator changes ${what}. The provider accepted that at ${known.acceptedAt}, but does not show it yet`;
-    return `The operator changes ${what}`;
+      return `${does}. The provider accepted that at ${known.acceptedAt}, but does not show it yet`;
+    return does;
   })();
   return { reason: 'Changing', message: [...said, message].join(' ') };
 }
@@ -422,6 +423,9 @@ function stopRequired(changes: readonly FieldChange[], { record, server }: About
     'spec.changePolicy is Online, so the operator changes nothing';
   return { reason: 'StopRequired', message };
 }
+
+/** What the server was shut down for. */
+const reasonOf = ({ isRestarted }: RecordedChange): string => (isRestarted === true ? 'a restart' : 'a change');
 
 /** Without changes, the server restarts for a resize that waits. */
 const purposeOf = (changes: readonly FieldChange[]): string =>
@@ -481,7 +485,8 @@ function isAbout({ change }: RecordedChange, changes: readonly FieldChange[]): b
 
 /** What Ready says while the operator keeps the server off; undefined: it does not. */
 export function stoppedVerdict(record: Held): Verdict | undefined {
-  if (!isStoppedForChange(record)) return undefined;
-  const message = `The operator has shut server ${record.identifier} down for a change, and starts it again after that`;
+  const change = changeIn(record);
+  if (change?.phase === undefined) return undefined;
+  const message = `The operator has shut server ${record.identifier} down for ${reasonOf(change)}, and starts it again after that`;
   return { reason: 'ServerNotRunning', message };
 }

@@ -279,7 +279,7 @@ const withReady = (events: readonly EventNote[], ready: EventNote): EventNote[] 
 ];
 
 function startsFirst({ identifier }: Held): Verdict {
-  const message = `The operator starts server ${identifier} again, which it had shut down for a change, before it lets the object go`;
+  const message = `The operator starts server ${identifier} again, which it had shut down, before it lets the object go`;
   return { reason: 'Deleting', message };
 }
 

@@ -139,7 +139,7 @@ interface Late {
 
 /** A server of another product was ordered by someone else, or by hand. */
 const isOfAnother = ({ product }: FailedOrder, server: Server): boolean =>
-  product !== undefined && server.product !== undefined && server.product !== product;
+  product !== undefined && server.product !== undefined && server.product.toLowerCase() !== product.toLowerCase();
 
 /** Reads the servers of failed orders. */
 export async function lookForFailed(

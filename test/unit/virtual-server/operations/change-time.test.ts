@@ -42,6 +42,8 @@ function shown({ object }: Visited): VirtualServer {
 
 const pendingIn = ({ object }: Visited): string | undefined =>
   object?.status?.conditions?.find(({ type }) => type === 'ChangePending')?.reason;
+const messageIn = ({ object }: Visited): string | undefined =>
+  object?.status?.conditions?.find(({ type }) => type === 'ChangePending')?.message;
 
 describe('the time that a change has to appear begins when it is sent, after it', () => {
   const sent = (body: object, next: Visited): void => {
@@ -174,9 +176,6 @@ describe('shutdowns for a change', () => {
     return { last, calls };
   }
   const stopsIn = (calls: readonly string[]): number => calls.filter((call) => call === 'shutdown').length;
-  const messageIn = ({ object }: Visited): string | undefined =>
-    object?.status?.conditions?.find(({ type }) => type === 'ChangePending')?.message;
-
   it.each<[string, Server]>([
     ['hides the field', without(OFF, 'tablet')],
     ['shows what is wanted', CHANGED],
@@ -268,9 +267,11 @@ it('says that a server which ignores its shutdown should restart, if nothing els
   const server = { ...resized, specs: { ...resized.specs, ram: 4096 }, resize: { ram: 8192 } };
   const asked = await after(3, first, { answers: { server } });
   expect(asked.switches).toEqual(['shutdown']);
+  const stopping = await after(4, asked, { answers: { server } });
+  expect(messageIn(stopping)).toContain('The operator restarts server srv1. It asked the server to shut down at');
   const last = await after(20, asked, { answers: { server } });
   expect(pendingIn(last)).toBe('StopRequired');
-  const { message } = last.object?.status?.conditions?.find(({ type }) => type === 'ChangePending') ?? {};
+  const message = messageIn(last);
   expect(message).toContain('to shut down for a restart, but the server is not off');
   expect(message).toContain('Shut the server down from inside; the operator then starts it again');
 });

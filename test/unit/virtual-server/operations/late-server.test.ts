@@ -31,6 +31,11 @@ describe('a server of another product than the failed order', () => {
   it.each([
     { what: 'it has the name of the order', product: 'VPSX4', server: { ...OTHERS_BY_HAND, name: OWN_NAME } },
     { what: 'the product of the order is not known', product: undefined, server: OTHERS_BY_HAND },
+    {
+      what: 'it shows the product in other letters',
+      product: 'VPSX4',
+      server: { ...OTHERS_BY_HAND, product: 'vpsx4' },
+    },
     { what: 'it shows no product', product: 'VPSX4', server: { ...OTHERS_BY_HAND, product: undefined } },
   ])('is held if $what', async ({ product, server }) => {
     const visited = await visit(webWith(withFailed(product)), { answers: { ...answers, server } });
