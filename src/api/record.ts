@@ -163,7 +163,7 @@ const isUnpriced = z.literal(true).optional().describe('In place of `price`: wha
 
 const changeSchema = open({
   identifier,
-  change: z.string().max(512).describe('What the change sends. Of a long text, the start.'),
+  change: z.string().max(512).describe('What the change sends. Of a long text, the start and a checksum.'),
   since: z.iso.datetime().max(64).describe('When the operator began it.'),
   acceptedAt: z.iso.datetime().max(64).optional().describe('When the provider last accepted it.'),
   phase: z

@@ -11,6 +11,15 @@ export function cut(text: string, bound: number): string {
     .toWellFormed();
 }
 
+/** The text, or of one with more than `bound` UTF-16 units its start and a checksum (32-bit FNV-1a): texts that differ later differ in it. */
+export function abridged(text: string, bound: number): string {
+  if (text.length <= bound) return cut(text, bound);
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  const sum = (hash >>> 0).toString(16).padStart(8, '0');
+  return `${cut(text, bound - sum.length)}${sum}`;
+}
+
 /** Ends the last sentence of a text with a full stop, exactly once, so that another sentence can follow. */
 export function ended(text: string): string {
   const trimmed = text.trimEnd();

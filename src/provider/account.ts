@@ -327,7 +327,7 @@ export interface Listing {
   /** Throws PROVIDER_PROTOCOL if the provider denies a list that it has shown before, if only one page of it. */
   read(read: () => Promise<ServerList>): Promise<ServerList>;
   learn(identifier: string, read: () => Promise<ServerList>, runs: () => Promise<boolean>): Promise<void>;
-  /** Whether it was whole. */
+  /** Whether it was shown, or one page of it. */
   exists(): boolean;
   hasCreating(): boolean;
   /** Whether the account takes orders under an identifier; undefined: not known, or no longer known. */
@@ -346,7 +346,6 @@ export function createListing(
   now: () => number,
   { orders = 'auto', told }: { orders?: OrderWay; told?: OrdersTold | undefined } = {},
 ): Listing {
-  let exists = false;
   let isShown = false;
   let hasCreating = false;
   let learnsAt = -Infinity;
@@ -368,8 +367,7 @@ export function createListing(
       try {
         const listed = await read();
         if (listed === undefined && isShown) throw vanished();
-        exists ||= listed !== undefined;
-        isShown ||= exists;
+        isShown ||= listed !== undefined;
         if (listed === undefined) {
           anonymousUntil = now() + LEARN_AGAIN_MS;
           isRefused = false;
@@ -396,7 +394,7 @@ export function createListing(
         if (!(error instanceof ProviderError)) throw error;
       }
     },
-    exists: () => exists,
+    exists: () => isShown,
     hasCreating: () => hasCreating,
     takesNamed,
     refusesNamed() {

@@ -21,61 +21,67 @@ export class PagedList extends ProviderError {
 
 /** What a server shows of itself, and a field about pages does not. */
 const OF_SERVER = ['identifier', 'product', 'status', 'dormant', 'specs', 'zone'];
+/** What surely is a server: what tells about pages may have a status too. */
+const SURELY = ['identifier', 'product'];
 
-/** A field that APIs have beside the entries of a list. A server may have such an identifier: `is` tells by the value. */
-interface Field {
-  key: RegExp;
-  is: (value: unknown) => boolean;
-  /** Whether there are more entries than these, whose number is `count`. */
-  saysMore: (value: unknown, count: number) => boolean;
-}
+/** Objects that tell about pages, at any depth. */
+const CONTAINER = /^_?(links?|meta|pagination|paging|pages|cursors?)$/i;
+const MORE = /next|more/i;
+const PAGES = /^(last_?page|(total_?)?pages?(_?count)?)$/i;
+const TOTAL = /^total(_?(count|items|records|results|entries))?$/i;
+const CURSOR = /^cursor$/i;
+/** They tell nothing about how many there are. */
+const OTHERS = /^(per_?page|page_?size|limit|offset)$/i;
 
-const isFilled = (value: unknown): boolean =>
-  typeof value === 'string' ? value.trim() !== '' : value === true || (typeof value === 'number' && value > 0);
+const has = (value: unknown, fields: readonly string[]): boolean =>
+  isObject(value) && fields.some((field) => Object.hasOwn(value, field));
+
+const NOTHING: ReadonlySet<unknown> = new Set([undefined, null, '', 0, false, 'false', '0']);
+const isSomething = (value: unknown): boolean => {
+  if (typeof value === 'string') return !NOTHING.has(value.trim());
+  return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : !NOTHING.has(value);
+};
 
 const isNumber = (value: unknown): boolean => value === null || Number.isFinite(Number(value));
+/** `{value: 3}` is a number too. */
+const numberIn = (value: unknown): number => Number(isObject(value) ? value['value'] : value);
+
+/** Whether `value`, called `key`, says that there are more entries than these, whose number is `count`. In doubt, it does. */
+function saysMore(key: string, value: unknown, count: number): boolean {
+  if ((MORE.test(key) || CURSOR.test(key)) && isSomething(value)) return true;
+  if (PAGES.test(key) && numberIn(value) > 1) return true;
+  if (TOTAL.test(key) && numberIn(value) > count) return true;
+  if (Array.isArray(value))
+    return value.some((each: unknown) => isObject(each) && (each['rel'] === 'next' || saysMore('', each, count)));
+  return isObject(value) && Object.entries(value).some(([inner, each]) => saysMore(inner, each, count));
+}
+
+/** A field that APIs have beside the entries of a list. A server may have such an identifier, and the value tells. */
+function isAboutPages(key: string, value: unknown): boolean {
+  if (CONTAINER.test(key) && typeof value === 'object')
+    return !has(value, SURELY) && (!has(value, OF_SERVER) || saysMore('', value, 0));
+  if (has(value, OF_SERVER)) return false;
+  if (/^(next|next_?(page|link|url|token|cursor)|cursor)$/i.test(key)) return !isObject(value) || leadsOn(value);
+  if (/^has_?(more|next)$/i.test(key)) return !isObject(value);
+  if (TOTAL.test(key)) return isNumber(value) || (isObject(value) && isNumber(value['value']));
+  return (PAGES.test(key) || OTHERS.test(key)) && isNumber(value);
+}
 
 const LINK = /^(href|ur[il]|link|cursor|token|page|offset)$/i;
 const leadsOn = (value: Record<string, unknown>): boolean =>
-  Object.entries(value).some(([key, target]) => LINK.test(key) && isFilled(target));
-
-const FIELDS: readonly Field[] = [
-  {
-    key: /^_?(links?|meta|pagination|paging)$/i,
-    is: (value) => typeof value === 'object',
-    saysMore: (value, count) =>
-      Array.isArray(value)
-        ? value.some((link: unknown) => isObject(link) && link['rel'] === 'next')
-        : goesOn(value, count),
-  },
-  {
-    key: /^(next|next_?(page|link|url|token|cursor)|cursor)$/i,
-    is: (value) => !isObject(value) || leadsOn(value),
-    saysMore: (value) => isObject(value) || isFilled(value),
-  },
-  {
-    key: /^has_?(more|next)$/i,
-    is: (value) => !isObject(value),
-    saysMore: (value) => value === true || value === 'true',
-  },
-  { key: /^(total_?)?pages?(_?count)?$/i, is: isNumber, saysMore: (value) => Number(value) > 1 },
-  { key: /^total(_?(count|items|results))?$/i, is: isNumber, saysMore: (value, count) => Number(value) > count },
-];
-
-function fieldOf(key: string, value: unknown): Field | undefined {
-  if (isObject(value) && OF_SERVER.some((shown) => Object.hasOwn(value, shown))) return undefined;
-  return FIELDS.find((field) => field.key.test(key) && field.is(value));
-}
+  Object.entries(value).some(([key, target]) => LINK.test(key) && isSomething(target));
 
 /** The servers of an object without what it says about pages. */
 export function withoutPaging(list: unknown): unknown {
   if (!isObject(list)) return list;
-  return Object.fromEntries(Object.entries(list).filter(([key, value]) => fieldOf(key, value) === undefined));
+  return Object.fromEntries(Object.entries(list).filter(([key, value]) => !isAboutPages(key, value)));
 }
 
 /** Whether the list says that it has more servers than these, whose number is `count`. */
-export const goesOn = (list: unknown, count: number): boolean =>
-  isObject(list) && Object.entries(list).some(([key, value]) => fieldOf(key, value)?.saysMore(value, count) === true);
+export function goesOn(list: unknown, count: number): boolean {
+  if (!isObject(list)) return false;
+  return Object.entries(list).some(([key, value]) => isAboutPages(key, value) && saysMore(key, value, count));
+}
 
 /** Whether a Link header names a next page (RFC 8288). */
 export const hasNextLink = (link: string | string[] | undefined): boolean =>

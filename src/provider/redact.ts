@@ -163,7 +163,11 @@ function withoutRuns(text: string, runs: ReadonlySet<string>): string {
 }
 
 /** Punctuation may follow a word. */
-const bare = (word: string): string => word.replace(/(?<![.!?])[.!?]+$/, '');
+function bare(word: string): string {
+  let end = word.length;
+  while (end > 0 && '.!?'.includes(word.charAt(end - 1))) end -= 1;
+  return word.slice(0, end);
+}
 
 const withoutWords = (text: string, words: ReadonlySet<string>): string =>
   text.replace(WORDS, (found) => (words.has(bare(found)) ? MASK + found.slice(bare(found).length) : found));

@@ -255,7 +255,7 @@ export interface Session {
    * sent (`notCreated`). Does not throw.
    */
   orderNamed(identifier: string, body: OrderBody, maySend: () => boolean): Promise<NamedOutcome>;
-  /** True once the provider has answered with a whole list of servers. */
+  /** True once the provider has answered with a list of servers, or one page of it. */
   listsServers(): boolean;
   /** True if the list of servers was last seen to have a server whose task runs. */
   listsCreating(): boolean;

@@ -682,7 +682,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders although the list has a server with the name of the object',
     file: 'src/virtual-server/operations/earlier-server.ts',
-    find: 'identifier === undefined ? ownListed(visit, session)',
+    find: 'identifier === undefined ? ownListed(visit, session, isNamed)',
     replace: 'identifier === undefined ? Promise.resolve(undefined)',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
@@ -1365,15 +1365,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a list that tells how many servers it has for one page',
     file: 'src/provider/paged-list.ts',
-    find: 'saysMore: (value, count) => Number(value) > count',
-    replace: 'saysMore: (value, count) => Number(value) >= count',
+    find: 'if (TOTAL.test(key) && numberIn(value) > count) return true;',
+    replace: 'if (TOTAL.test(key) && numberIn(value) >= count) return true;',
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
   },
   {
     name: 'takes a server with an identifier like a field about pages for one',
     file: 'src/provider/paged-list.ts',
-    find: 'if (isObject(value) && OF_SERVER.some',
-    replace: 'if (value === undefined && OF_SERVER.some',
+    find: 'if (has(value, OF_SERVER)) return false;',
+    replace: 'if (has(value, SURELY) && key === "") return false;',
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
   },
   {
@@ -1393,8 +1393,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders another server although a further page may have the first',
     file: 'src/virtual-server/operations/earlier-server.ts',
-    find: 'return goesOn && lacking',
-    replace: 'return goesOn?.retryAfterMs && lacking',
+    find: 'return goesOn && isNamed ? lacking',
+    replace: 'return goesOn?.retryAfterMs && isNamed ? lacking',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
@@ -3929,8 +3929,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a server in the making for cancelled because its DELETE is refused',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'if (!wasSeenAlive(at.object, record)) return notCancelled',
-    replace: "if (!wasSeenAlive(at.object, record) && record.identifier === '') return notCancelled",
+    find: 'if (wasSeenAlive(at.object, record)) return goOn',
+    replace: "if (wasSeenAlive(at.object, record) || identifier !== '') return goOn",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
@@ -5556,8 +5556,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts a change forever that was never made',
     file: 'src/virtual-server/decision/change-requests.ts',
-    find: 'return isOver ? without',
-    replace: 'return isOver && at.now < 0 ? without',
+    find: 'return isMade || isOver ? without',
+    replace: 'return isMade ? without',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-money.test.ts'],
   },
   {
@@ -5711,8 +5711,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts an accepted change for half an hour after the server shows it',
     file: 'src/virtual-server/decision/change-requests.ts',
-    find: '&& isShown(requests.change, server)) return',
-    replace: '&& at.now < 0) return',
+    find: '&& isShown(requests.change, server);',
+    replace: '&& at.now < 0;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-money.test.ts'],
   },
   {

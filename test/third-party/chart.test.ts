@@ -175,7 +175,7 @@ describe('the chart', () => {
     const having = (annotation: string): string[] =>
       rendered.filter(({ metadata }) => metadata.annotations?.[annotation] !== undefined).map(nameOf);
     expect(having('helm.sh/resource-policy')).toEqual(having('kustomize.toolkit.fluxcd.io/prune'));
-    expect(having('helm.sh/resource-policy')).toHaveLength(25);
+    expect(having('helm.sh/resource-policy')).toHaveLength(27);
   });
 
   it('gives commonLabels to every object that it can create, and to the pods', async () => {

@@ -24,7 +24,7 @@ import {
   type Unlisted,
 } from './memo.ts';
 import type { Denial, Outcome } from './types.ts';
-import { CANCELLED_YET_LISTED, LISTED, NO_OTHER, RESTORE_KEY, YET_LISTED, denialText } from './sentences.ts';
+import { SHOWN_CANCELLED, LISTED, NO_OTHER, RESTORE_KEY, YET_LISTED, denialText } from './sentences.ts';
 import { isToExpire } from './expiry.ts';
 import type { Unrecognized } from './identity.ts';
 import { saysGone, takerOf } from './inputs.ts';
@@ -235,8 +235,8 @@ export function absent(at: View, record: Held, operation: LookOperation, denial:
       ? denialText(identifier, true)
       : `Server ${identifier} is not visible with this API key`;
     const message = `${situation}, which does not prove that it is gone: ${denial.detail}. The operator keeps checking`;
-    const subject = denial.detail === LISTED ? { subject: denial.isCancelled ? CANCELLED_YET_LISTED : YET_LISTED } : {};
-    const verdict = { reason: 'ServerNotVisible', message, ...subject } as const;
+    const subject = denial.isCancelled ? SHOWN_CANCELLED : denial.detail === LISTED ? YET_LISTED : undefined;
+    const verdict = { reason: 'ServerNotVisible', message, subject } as const;
     return retryLater(at, operation, { record, verdict }, pause);
   }
   const afterMs = pauseOf(denials, grace, at);

@@ -25,7 +25,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { annotationMeant, namesAsGone, orphanName, takerOf, unknownAnnotations } from './inputs.ts';
 import { viewRecord } from './known-record.ts';
-import { CANCELLED_YET_LISTED, YET_LISTED } from './sentences.ts';
+import { SHOWN_CANCELLED, YET_LISTED } from './sentences.ts';
 import { wasRead } from './server-status.ts';
 import { isOverdue } from './view.ts';
 
@@ -170,7 +170,7 @@ function keep({ object, record }: Case, text: string): Advice[] {
 /** The subject tells that the list contradicts the denial. Your word that the server is gone counts only if it is shown as cancelled. */
 const denied: Steps = (about) => {
   const { object, record, subject } = about;
-  if (subject === CANCELLED_YET_LISTED)
+  if (subject === SHOWN_CANCELLED)
     return goneSteps(
       about,
       "If the control panel of the server's account shows it as cancelled, or no longer shows it",

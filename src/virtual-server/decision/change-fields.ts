@@ -5,7 +5,7 @@
 import { CHANGEABLE_ADVANCED } from '../../api/ordered-fields.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isObject } from '../../base/deep-equal.ts';
-import { cut } from '../../base/text.ts';
+import { abridged } from '../../base/text.ts';
 import type { ChangeBody, Server } from '../../provider/types.ts';
 import { chosenName, serverNameProblem } from './named.ts';
 
@@ -104,8 +104,8 @@ export function changeBody(changes: readonly FieldChange[]): ChangeBody {
   return { ...Object.fromEntries(plain), ...(Object.keys(specs).length > 0 && { specs }) };
 }
 
-/** The record is bounded, so a long text counts by its start. */
-const short = <V>(value: V): V | string => (typeof value === 'string' ? cut(value, 64) : value);
+/** The record is bounded, also if all texts are long and consist of quotes. */
+const short = <V>(value: V): V | string => (typeof value === 'string' ? abridged(value, 32) : value);
 
 /** What tells one change from another. */
 export const keyOfChange = (changes: readonly FieldChange[]): string =>

@@ -58,7 +58,9 @@ export function seenRequests(at: View, record: Held): SeenRequests | undefined {
 export function settled(at: View, record: Held, server: Server): Held {
   const [requests, seen] = [requestsIn(record), seenRequests(at, record)];
   if (requests === undefined || seen === undefined) return record;
-  if (requests.change !== undefined && isShown(requests.change, server)) return without(record, 'changeRequests');
-  const isOver = at.monotonic - seen.since > REQUESTS_MS && resizeIn(server) === undefined;
-  return isOver ? without(record, 'changeRequests') : record;
+  // What it costs then is not shown before the restart.
+  if (resizeIn(server) !== undefined) return record;
+  const isMade = requests.change !== undefined && isShown(requests.change, server);
+  const isOver = at.monotonic - seen.since > REQUESTS_MS;
+  return isMade || isOver ? without(record, 'changeRequests') : record;
 }

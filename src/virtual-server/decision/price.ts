@@ -292,6 +292,9 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
   const costs = costsIn(record);
   // One of the first two may be outdated: the record after an earlier version was at work, the status after a crash.
   const prices = [kept?.amount, shown, ...costs.map((cost) => cost.price)].filter((price) => price !== undefined);
+  const { change, changeRequests } = record ?? {};
+  // What was sent may be another model than the one that spec asks for by now, of which the price may be known.
+  const isUnknown = changeRequests?.isUnpriced === true && changeRequests.change !== change?.change;
   const period = kept?.otherPeriod;
   const isAsleep = (kept?.isDormant === true && kept.amount === undefined) || mayTellSleep(object, kept);
   const isUnclear = isAsleep || (period !== undefined && !LONG.has(period));
@@ -306,7 +309,7 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
   const { identifier } = record ?? {};
   // It becomes what it was shown as, whatever spec asks for.
   const { product = spec.product, diskSize = spec.diskSize } = (isUnclear && kept) || {};
-  const model = { ...modelOf(spec), product, diskSize };
+  const model = { ...modelOf(spec), product: isUnknown ? '' : product, diskSize };
   const teaches = pricedModel(object, record);
   const least = isUnclear ? { atLeast: most } : {};
   return { name: metadata.name, identifier, ...model, price, ...least, ...(period && { period }), state, teaches };

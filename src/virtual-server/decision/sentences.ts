@@ -47,9 +47,12 @@ export const denialText = (identifier: string, isCancelled = false): string =>
 /** Why a denial proves nothing: the provider's list contradicts it. */
 export const LISTED = "the provider's list of servers still has it";
 
-/** The subject of a denial that the list contradicts: which word of yours ends the wait depends on it (advice.ts). */
+/** Why a refused DELETE of a server that is shown as cancelled proves nothing: a provider may show one in the making so. */
+export const NEVER_ALIVE = 'the operator has never seen it otherwise, and the provider refuses to cancel it';
+
+/** The subject of a denial that proves nothing: which word of yours ends the wait depends on it (advice.ts). */
 export const YET_LISTED = 'listed';
-export const CANCELLED_YET_LISTED = 'cancelled, but listed';
+export const SHOWN_CANCELLED = 'shown as cancelled';
 
 /** Why a denial proves nothing: the provider answers a question that any account may ask with `answer`. */
 export function noProducts(answer: string): string {

@@ -130,9 +130,12 @@ export function wasRead({ status }: VirtualServer, record: ServerRecord): boolea
   return mirror?.owner === record.owner && mirror.identifier === record.identifier && isProvisioned(status);
 }
 
-/** True if the server was shown as one that is not cancelled. A provider may show one in the making as removed. */
+/**
+ * True if the server was shown as one that is not cancelled, or was adopted. A provider may show one in the making as removed, and
+ * nobody adopts such a server.
+ */
 export function wasSeenAlive(object: VirtualServer, record: ServerRecord): boolean {
-  if (record.readyAt !== undefined) return true;
+  if (record.readyAt !== undefined || record.mode === 'adopt') return true;
   const { serverStatus } = object.status ?? {};
   return serverStatus !== undefined && !saysCancelled(serverStatus) && wasRead(object, record);
 }

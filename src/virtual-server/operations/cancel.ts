@@ -38,6 +38,7 @@ import { lostToAnother } from './identifier-taken.ts';
 import { readAgain, readServer } from './reads.ts';
 import { unlessCancelled } from './shown-cancelled.ts';
 import { isRunning } from '../../api/server-state.ts';
+import { NEVER_ALIVE } from '../decision/sentences.ts';
 import { wasRead, wasSeenAlive } from '../decision/server-status.ts';
 
 type Cancel = Extract<Operation, { type: 'cancel' }>;
@@ -164,11 +165,12 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
   // The server was shown right before, and denials count only without a 200 in between.
   const task = { state: 'over', identifier: record.identifier } as const;
   const memo = shown.type === 'server' ? withEvidence(withoutDenials(at.memo), { task }) : at.memo;
-  // An earlier process may have sent the DELETE that counted. A server that was never seen alive may still be in the making, whatever it is called.
+  // An earlier process may have sent the DELETE that counted.
   if (shown.type === 'server' && saysCancelled(shown.server.status) && refusesAgain(error)) {
     const { identifier } = record;
-    if (!wasSeenAlive(at.object, record)) return notCancelled(withMemo(at, withRequest(memo, identifier)), error);
-    return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
+    if (wasSeenAlive(at.object, record)) return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
+    // It may still be in the making, whatever it is called: the next DELETE may cancel it.
+    return absent(withMemo(at, memo), record, 'cancel', { ...UNPROVEN, detail: NEVER_ALIVE });
   }
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
     const { identifier } = record;
@@ -182,11 +184,16 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
   return notCancelled(withMemo(at, memo), new ResponseError(status, what));
 }
 
-const AGAIN = new Set([400, 409, 422]);
+const UNPROVEN = { type: 'serverNotFound', counts: false, unlisted: 'no', isCancelled: true } as const;
 
-/** Whether a provider that shows the server as cancelled may answer so to another DELETE. */
+const AGAIN = new Set([400, 409, 422]);
+/** A server that is locked, or that another task changes, may show such a word for a while. */
+const IS_CANCELLED = /\b(cancell?ed|deleted|destroyed|removed|terminated|gone|no longer|not exist)\b/i;
+
+/** Whether a provider that shows the server as cancelled says the same of another DELETE. */
 const refusesAgain = (error: ProviderError): boolean =>
-  isProviderError(error, 'PROVIDER_NOT_FOUND') || (error instanceof ResponseError && AGAIN.has(error.status));
+  isProviderError(error, 'PROVIDER_NOT_FOUND') ||
+  (error instanceof ResponseError && AGAIN.has(error.status) && IS_CANCELLED.test(error.said));
 
 /**
  * The outcome after the documented answer with the message `said`. `before`, `after`: what the reads around the DELETE

@@ -28,7 +28,7 @@ import {
   type ChangeStep,
 } from '../decision/change.ts';
 import { changeBody, concernsPrice, keyOfChange, type FieldChange } from '../decision/change-fields.ts';
-import { isNoted, lastSentAt, withRequest } from '../decision/change-requests.ts';
+import { REQUESTS_MS, isNoted, lastSentAt, seenRequests, withRequest } from '../decision/change-requests.ts';
 import { decide } from '../decision/decide.ts';
 import { recognizeFor } from '../decision/identity.ts';
 import { withEvidence, withoutPlan, type Changing } from '../decision/memo.ts';
@@ -45,6 +45,9 @@ import { cameOf, switchServer, type Answered } from './switch.ts';
 
 /** Of calls in a row, while the server is off. */
 const MOST_FAILURES = 4;
+/** After so many requests in a row without an answer, the pause is so long that none of them can have an effect any more (ms). */
+const MOST_LOST = 8;
+const LOST_PAUSE_MS = 2 * REQUESTS_MS;
 /** How long a server may take to start before it is asked again (ms). */
 const START_MS = 60_000;
 
@@ -190,7 +193,8 @@ function afterChange(
     const next = isLost ? lastSentAt(sent, at.now) : unsent;
     return { ...noted(next, refusedFor(change, saidBy(error))), error };
   }
-  const held = failedOnce(at, record, error, { failedSends });
+  const isRepeated = isLost && failuresOf(at, record) + 1 >= MOST_LOST;
+  const held = failedOnce(at, record, error, { failedSends }, isRepeated ? LOST_PAUSE_MS : 0);
   return { ...held, record: isLost ? lastSentAt(sent, at.now) : record };
 }
 
@@ -223,18 +227,19 @@ function afterTurn(
 ): Outcome {
   if (answer.ok && answer.value === 'accepted') {
     const { identifier } = record;
+    const requests = seenRequests(at, record);
     if (what === 'stop') {
       const seen = askedIn(at, record, { isLost: false });
       // A server that started on its own does not give the change any number of tries.
       const failedSends = changingOf(at, record)?.failedSends;
-      const change: Changing = { identifier, failures: 0, failedSends, isAsked: true, seen };
+      const change: Changing = { identifier, failures: 0, failedSends, isAsked: true, seen, requests };
       return goOn(withEvidence(withoutPlan(at.memo), { change }));
     }
     const seen = seenIn(at, record);
     // A server takes a while to start. One that never does is asked less and less often.
     const failures = failuresOf(at, record) + 1;
     const retryAt = at.monotonic + backoffMs(failures, at.jitter, START_MS);
-    return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures, retryAt, seen } }));
+    return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures, retryAt, seen, requests } }));
   }
   if (what === 'start') {
     const said = `Starting server ${record.identifier}, which was shut down for a change, failed: the provider has no such call`;
@@ -260,9 +265,15 @@ const saidBy = ({ message }: ProviderError): string => cutSaid(capitalized(messa
 const failuresOf = (at: View, record: Held): number => changingOf(at, record)?.failures ?? 0;
 
 /** The call may have had an effect or not: the next read tells, and then it is repeated if needed. */
-function failedOnce(at: View, record: Held, error: ProviderError, more: Partial<Changing> = {}): Outcome {
+function failedOnce(
+  at: View,
+  record: Held,
+  error: ProviderError,
+  more: Partial<Changing> = {},
+  atLeastMs = 0,
+): Outcome {
   const failures = failuresOf(at, record) + 1;
-  const pause = backoffMs(failures, at.jitter, error.retryAfterMs);
+  const pause = backoffMs(failures, at.jitter, Math.max(atLeastMs, error.retryAfterMs ?? 0));
   return { ...heldBack(at, record, { said: capitalized(callProblem(error)) }, pause, { failures, ...more }), error };
 }
 
@@ -304,6 +315,6 @@ function toStop(at: View, record: Held): View['memo'] {
 function cleared(at: View, record: Held): View['memo'] {
   const { identifier } = record;
   return withEvidence(withoutPlan(at.memo), {
-    change: { identifier, failures: 0, seen: changingOf(at, record)?.seen },
+    change: { identifier, failures: 0, seen: changingOf(at, record)?.seen, requests: seenRequests(at, record) },
   });
 }

@@ -29,11 +29,12 @@ interface Own {
 
 /**
  * The server of an earlier order of this object, whose record was lost; or what happens in place of the order. Undefined if there
- * is none. Asked before an order has a place in any limit, which such a server does not need.
+ * is none. Asked before an order has a place in any limit, which such a server does not need. `isNamed`: whether the order goes under an
+ * identifier.
  */
-export function earlierServer(visit: Visit, session: Session): Promise<Outcome | Own | undefined> {
+export function earlierServer(visit: Visit, session: Session, isNamed: boolean): Promise<Outcome | Own | undefined> {
   const { identifier } = visit.object.spec;
-  return identifier === undefined ? ownListed(visit, session) : lookFor(visit, session, identifier);
+  return identifier === undefined ? ownListed(visit, session, isNamed) : lookFor(visit, session, identifier);
 }
 
 /** The object holds the server of its earlier order. */
@@ -53,11 +54,11 @@ const LIST_AGE_MS = 5_000;
  * The listed server with the whole name that this object's order sends: etcd may have been restored to a time before its claim.
  * One that the record already has as a failed order is looked for elsewhere. You choose among several.
  */
-async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own | undefined> {
+async function ownListed(visit: Visit, session: Session, isNamed: boolean): Promise<Outcome | Own | undefined> {
   const name = markedName(visit.object);
   if (name === undefined) return undefined;
   const listed = await orLacking(() => listedOf(session));
-  if (!listed.ok) return lacking(visit.view(), unlisted(listed.error));
+  if (!listed.ok) return lacking(visit.view(), unlisted(listed.error, session, isNamed));
   const { servers, goesOn } = listed.value;
   const view = visit.view();
   const { object, own } = view;
@@ -71,13 +72,17 @@ async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own 
   );
   // Pages of a list may overlap.
   const [first, second] = new Map(found.map(({ identifier }) => [identifierKey(identifier), identifier])).values();
-  // A further page may have the server.
-  if (first === undefined) return goesOn && lacking(view, unlisted(lackIn(goesOn)));
+  // A further page may have the server. An order without an identifier is not safe to repeat with any list, and needs no proof.
+  if (first === undefined)
+    return goesOn && isNamed ? lacking(view, unlisted(pageOf(goesOn), session, isNamed)) : undefined;
   if (second !== undefined)
     return identifierTaken(view, own, `The servers ${first} and ${second} have the name of this object's order`, first);
   reserveServer(visit, session.account, first);
   return { own: first, isRead: false };
 }
+
+/** The page was read, so nothing is wrong with the call. */
+const pageOf = (page: PagedList): Missing => ({ ...lackIn(page), message: `Nothing was ordered: ${page.message}` });
 
 interface Listed {
   servers: readonly AccountServer[];
@@ -107,16 +112,18 @@ const isNoCall = (error: unknown): boolean =>
   !PASSING.has(error.status);
 
 /** The identifier of the next order is another one, so nothing but the list tells of an earlier order. */
-function unlisted({ message, ...problem }: Missing): Missing {
+function unlisted({ message, ...problem }: Missing, session: Session, isNamed: boolean): Missing {
   const what =
     'The list may have the server of an earlier order of this object, whose record was lost, so the order waits for it';
-  // A read that is denied counts for an identifier that you chose, unless the key may not list servers.
-  const own =
-    problem.reason === 'PermissionDenied'
-      ? 'give the API key the permission to list servers'
-      : 'set spec.identifier, which needs no list that was never shown';
-  const instead = `If this persists, ${own}, or start the operator with --orders=anonymous, which does not look there`;
-  return { ...problem, message: `${ended(message)} ${what}. ${instead}` };
+  // A read that is denied counts for an identifier that you chose, unless the key may not list servers, or the list was shown before.
+  const isForbidden = problem.reason === 'PermissionDenied';
+  const ways = [
+    ...(isForbidden ? ['give the API key the permission to list servers'] : []),
+    ...(isForbidden || session.listsServers() ? [] : ['set spec.identifier, which needs no list that was never shown']),
+    ...(isNamed ? ['start the operator with --orders=anonymous, which waits for no list that was never shown'] : []),
+  ];
+  const instead = ways.length === 0 ? '' : `. If this persists, ${ways.join(', or ')}`;
+  return { ...problem, message: `${ended(message)} ${what}${instead}` };
 }
 
 /** Whether the identifier that you chose is free: undefined if so. */

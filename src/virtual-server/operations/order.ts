@@ -52,7 +52,7 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
 
   // Orders may go the other way only for a while, or since another flag was set.
   const mayBeListed = named.value || session.listsServers();
-  const earlier = mayBeListed ? await earlierServer(visit, session) : undefined;
+  const earlier = mayBeListed ? await earlierServer(visit, session, named.value) : undefined;
   if (earlier !== undefined) return 'own' in earlier ? holdAgain(visit, earlier, secrets) : earlier;
 
   const model = modelOf(visit.object.spec);

@@ -396,7 +396,7 @@ describe('a list of servers', () => {
       expect([...identifiers]).toEqual(['srv1']);
       expect(servers).toMatchObject([srv1]);
     }
-    expect(session.listsServers()).toBe(false);
+    expect(session.listsServers()).toBe(true);
     // Orders can name an identifier wherever there is a list.
     expect(await session.ordersNamed()).toBe(true);
   });

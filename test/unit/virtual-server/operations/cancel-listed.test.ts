@@ -13,24 +13,29 @@ const CANCELLED = { ...SERVER, status: 'cancelled' };
 /** It shows nothing that tells whose it is. */
 const BARE = { ...CANCELLED, macs: [], ipv6: [], ipv4: [] };
 const LOST = new ProviderError('PROVIDER_TIMEOUT', 'x');
-const REFUSED = new ResponseError(409, 'cancelled already', {});
+const REFUSED = new ResponseError(409, 'Cancelling the server failed', { said: 'cancelled already' });
 const NO_KEY: Given = { key: { ok: false, error: { reason: 'SecretNotFound', message: 'no Secret' } } };
 
 interface Course {
   answers: (count: number) => Answers;
   /** What you do with an object that shows this. */
   obey?: (object: VirtualServer, message: string) => { object: VirtualServer; given?: Given };
+  /** Default: true. */
+  listsServers?: boolean;
 }
 
 /** Visits the object until it is gone, for eight hours at most. */
-async function after(first: VirtualServer, { answers, obey = (object) => ({ object }) }: Course): Promise<Visited[]> {
+async function after(
+  first: VirtualServer,
+  { answers, obey = (object) => ({ object }), listsServers = true }: Course,
+): Promise<Visited[]> {
   const visits: Visited[] = [];
   for (let now = NOW, last: Visited | undefined; now - NOW < 8 * HOUR;) {
     const { object, given } = obey(last?.object ?? first, last === undefined ? '' : (shownBy(last).message ?? ''));
     const before = last && { memo: last.memo };
     last = await visit(object, {
       definition: 'kept',
-      listsServers: true,
+      ...(listsServers && { listsServers }),
       ...given,
       ...before,
       now,
@@ -150,19 +155,56 @@ describe('a server that the provider denies, and that the list keeps', () => {
 
 describe('a server that was always shown as removed, and whose DELETE is refused', () => {
   const removed = { ...SERVER, status: 'removed' };
-  const ofIt = (own: ServerRecord): VirtualServer =>
-    webWith(own, { deleting: true, status: { identifier: 'srv1', serverStatus: 'removed' } });
+  const ofIt = (own: ServerRecord, wasRead = true): VirtualServer =>
+    webWith(own, { deleting: true, ...(wasRead && { status: { identifier: 'srv1', serverStatus: 'removed' } }) });
+  const MADE = 20;
 
-  it.each([REFUSED, DENIED])('may be in the making, so its object stays (%s)', async (answer) => {
-    const visits = await after(ofIt(KNOWN), {
-      answers: () => ({ server: removed, removed: answer, servers: ['srv1'] }),
-    });
-    expect(visits.at(-1)?.object).toBeDefined();
+  it.each(
+    [REFUSED, DENIED].flatMap((refusal) =>
+      [true, false].flatMap((wasRead) =>
+        [['srv1'], ['srv0'], undefined].map((servers) => ({ refusal, wasRead, servers })),
+      ),
+    ),
+  )(
+    'may be in the making, and is cancelled later: $refusal.status, read before: $wasRead, list: $servers',
+    async (given) => {
+      const { refusal, wasRead, servers } = given;
+      let count = 0;
+      const visits = await after(ofIt(wasRead ? KNOWN : HELD, wasRead), {
+        listsServers: servers !== undefined,
+        answers: () => {
+          const isMade = (count += 1) > MADE;
+          return {
+            task: { state: 'complete', identifier: 'srv1' },
+            server: isMade ? SERVER : removed,
+            removed: isMade ? 'ok' : refusal,
+            after: DENIED,
+            ...(servers && { servers: isMade ? ['srv1'] : servers }),
+          };
+        },
+      });
+      expect(visits.length).toBeGreaterThan(MADE);
+      expect(visits.at(-1)?.calls).toContain('delete');
+      expect(visits.at(-1)?.object).toBeUndefined();
+    },
+  );
+
+  it.each([REFUSED, DENIED])('keeps its object until your word, which the message names (%s)', async (answer) => {
+    const answers = (): Answers => ({ server: removed, removed: answer, servers: ['srv1'] });
+    const kept = await after(ofIt(KNOWN), { answers });
+    expect(kept.at(-1)?.object).toBeDefined();
+    expect(said(kept)).toContain('the operator has never seen it otherwise');
+    const obey: Course['obey'] = (object, message) => ({ object: annotated(object, message) });
+    expect((await after(ofIt(KNOWN), { answers, obey })).at(-1)?.object).toBeUndefined();
   });
 
-  it.each([REFUSED, DENIED])('is gone if it was ready before (%s)', async (answer) => {
-    const own = { ...KNOWN, readyAt: '2026-01-01T00:00:00Z' };
-    const visits = await after(ofIt(own), { answers: () => ({ server: removed, removed: answer, servers: ['srv1'] }) });
-    expect(visits.at(-1)?.object).toBeUndefined();
+  it.each([
+    { what: 'it was ready before', own: { ...KNOWN, readyAt: '2026-01-01T00:00:00Z' } },
+    { what: 'it was adopted', own: { ...KNOWN, mode: 'adopt' as const } },
+  ])('is gone if $what', async ({ own }) => {
+    for (const answer of [REFUSED, DENIED]) {
+      const answers = (): Answers => ({ server: removed, removed: answer, servers: ['srv1'] });
+      expect((await after(ofIt(own), { answers })).at(-1)?.object).toBeUndefined();
+    }
   });
 });

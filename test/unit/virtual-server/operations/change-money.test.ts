@@ -212,6 +212,34 @@ describe('a change that may have been made counts with its price until an answer
     expect(placeIn(await after(2 + OPEN, third, late)).price).toBe(1000);
   });
 
+  it('no answer at all for hours, in whose pauses it ends', async () => {
+    const given = { ...money, answers: { changed: new ResponseError(502, 'bad gateway') } };
+    let next = await visited(wanting({ product: 'VPSX8' }), given);
+    const prices = new Set<unknown>();
+    let requests = 1;
+    for (let minutes = 1; minutes < 300; minutes += 1) {
+      next = await after(minutes, next, given);
+      requests += next.changes.length;
+      if (minutes > 60) prices.add(placeIn(next).price);
+    }
+    expect([...prices].sort()).toEqual([1000, 1500]);
+    expect(requests).toBeGreaterThan(9);
+  });
+
+  it('an unknown price, although spec asks again for a model whose price is known', async () => {
+    const first = await visited(wanting({ product: 'VPSX16' }), { maxPrice: 50_000, taken: 0, price: 1000 });
+    const back = await edited(1, first, { product: 'VPSX4' }, { maxPrice: 50_000, taken: 0, price: 1000 });
+    const place = quotaWith(back, 50_000).reserve('default', 'uid-of-next', modelOf(wanting({}).spec));
+    expect(place).toMatchObject({ full: 'unread', names: ['web'] });
+  });
+
+  it('a product that is shown, and whose size comes with the next restart', async () => {
+    const first = await visited(wanting({ product: 'VPSX8' }), money);
+    const server = { ...DEVICES, product: 'VPSX8', specs: { ...DEVICES.specs, cores: 1 }, resize: { cores: 2 } };
+    const next = await after(1, first, { ...money, answers: { server } });
+    expect([pendingIn(next), placeIn(next).price]).toEqual(['RestartPending', 1500]);
+  });
+
   it('no answer, and the server ignores a later shutdown for another change', async () => {
     const changed = new ResponseError(502, 'bad gateway');
     let next = await visited(wanting({ product: 'VPSX8' }), { ...money, answers: { changed } });
