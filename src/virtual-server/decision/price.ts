@@ -157,12 +157,12 @@ const OF_READ = ['amount', 'unstatedSince', 'isDormant', 'extraCores', 'extraMem
 const isOfEarlier = ({ isDormant, period, otherPeriod }: RecordedPrice): boolean =>
   isDormant === undefined && period === undefined && otherPeriod === undefined;
 
-/** Whether the known price may be that of the dormant server: earlier versions kept it as the price of the server. */
+/**
+ * Whether the known price may be that of the dormant server: earlier versions kept it as the price of the server. Where servers show no
+ * period, a record of this version looks the same, so the known price stays.
+ */
 const mayBeAsleep = (known: RecordedPrice | undefined, server: Server): boolean =>
-  server.isDormant === true &&
-  known !== undefined &&
-  isOfEarlier(known) &&
-  (periodOf(server) !== undefined || known.amount === server.price);
+  server.isDormant === true && known !== undefined && isOfEarlier(known) && periodOf(server) !== undefined;
 
 const ON_DEMAND = 'on-demand';
 /** As long as the period that orders are paid for, or longer: a server costs no more in that one than in these. */

@@ -306,7 +306,6 @@ describe('what the record keeps of a price', () => {
       const status = { ...SHOWN, serverStatus: 'shut down', price: 1.05 };
 
       it.each([
-        ['the same price', {}],
         ['the same price and a period', { period: 'on-demand' }],
         ['a price of another tariff, and a period', { period: 'on-demand', price: 1.1 }],
         ['no price, but a period', { period: 'on-demand', price: undefined }],
@@ -319,6 +318,15 @@ describe('what the record keeps of a price', () => {
         expect(again).toBe(next);
         const awake = read(again, { period: 'on-demand' }, LATER);
         expect(awake.price).toEqual({ ...PRICE, period: 'on-demand' });
+      });
+
+      it('stays if the provider shows no period, by which a record of this version differs', () => {
+        const awake = read(KNOWN, {});
+        const next = read(awake, { isDormant: true, status: 'shut down' }, LATER);
+        expect(placeOf(webWith(next, { status: { ...status, price: 9.5 } }), next)).toMatchObject({
+          price: 9.5,
+          teaches,
+        });
       });
 
       it('is unclear before that read, if spec asks for it', () => {
