@@ -215,7 +215,11 @@ describe('a cancelled server that no object holds', () => {
   });
 
   it.each([
-    { what: 'refuses to cancel it again', removed: new ResponseError(409, 'x', { said: 'cancelled already' }), server: SERVER },
+    {
+      what: 'refuses to cancel it again',
+      removed: new ResponseError(409, 'x', { said: 'cancelled already' }),
+      server: SERVER,
+    },
     { what: 'denies it then', removed: DENIED, server: BARE },
   ])(
     'keeps no object that is being deleted and names it for adoption, if the provider $what',
