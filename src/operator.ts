@@ -27,6 +27,7 @@ import type { Vitals } from './observability/vitals.ts';
 import { CATALOG_WORKERS, CatalogReconciler } from './server-catalog/reconciler.ts';
 import { ConnectionSecrets } from './virtual-server/connection-secret.ts';
 import { CreateLimit, ServerQuota, pastOrders, type PriceLimits } from './virtual-server/shared/limits.ts';
+import { recallClaims } from './virtual-server/shared/earlier-claims.ts';
 import { Holders } from './virtual-server/shared/holders.ts';
 import { Losses, Unrecorded } from './virtual-server/shared/losses.ts';
 import { Pace, pollLagMs, spread, urgencyOf } from './virtual-server/shared/pace.ts';
@@ -76,6 +77,8 @@ export interface OperatorOptions extends Pick<VisitServices, 'probe'> {
   absenceGraceMs: number;
   /** True while no other process can be the leader; always true without leader election. */
   leads?: () => boolean;
+  /** For how long no process has led when this one began to (ms). */
+  vacantMs?: () => number;
   /** How long another process may keep working after its last lease renewal (ms); 0 without leader election. */
   leaseDurationMs?: number;
   operatorNamespace: string | undefined;
@@ -223,6 +226,7 @@ export class Operator {
     const resyncOf = (namespace: string) => this.#pace.timing(namespace, this.#timers.monotonic()).resyncMs;
     spread(objects, this.#objects, this.#timers.now(), resyncOf);
     const clocks = { now: this.#timers.now(), monotonic: this.#timers.monotonic() };
+    recallClaims(objects, this.#objects, clocks.monotonic - (this.#options.vacantMs?.() ?? 0));
     this.#limit.recall(pastOrders(objects, journal), clocks);
     await this.#accounts.prefetch(objects.filter((object) => knownRecord(object) !== undefined).map(secretOf));
     this.#losses.reportUnseen(objects);

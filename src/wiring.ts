@@ -80,7 +80,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
   const observer = observeOnly ? observerOf(config, http, log) : undefined;
   const operator = new Operator({
     ...config,
-    ...(election && { leads: () => election.held() }),
+    ...(election && { leads: () => election.held(), vacantMs: () => election.vacantMs }),
     ...(observer && { observer }),
     ...(!election && !observer && { leaseDurationMs: 0 }),
     kube,

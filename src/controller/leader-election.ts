@@ -39,6 +39,8 @@ export class LeaderElection {
   #answeredAt: Moment | undefined;
   #leads = false;
   #ended = false;
+  /** The lease of another process has expired before this one took it. */
+  #hasExpired = false;
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
@@ -62,6 +64,14 @@ export class LeaderElection {
   /** Time since the API server last answered a lease request (ms); Infinity before the first answer. */
   get answerAgeMs(): number {
     return this.#age(this.#answeredAt);
+  }
+
+  /**
+   * For how long no process has led when this one began to (ms). 0 if it has not seen the lease expire: someone may have deleted the
+   * Lease, or emptied it, while its holder still believed that it led.
+   */
+  get vacantMs(): number {
+    return this.#hasExpired ? this.#options.leaseDurationMs : 0;
   }
 
   /** Stops and releases the lease, so another process need not wait for it to expire. */
@@ -117,8 +127,10 @@ export class LeaderElection {
         const { metadata, spec } = current;
         if (metadata.resourceVersion !== this.#lease?.metadata.resourceVersion) this.#observe(current);
         const { holderIdentity: holder = '' } = spec ?? {};
-        if (holder !== identity && holder !== '' && !this.#isExpired(current)) return false;
+        const isOther = holder !== identity && holder !== '';
+        if (isOther && !this.#isExpired(current)) return false;
         this.#observe(await leases.replace({ metadata: { ...metadata, annotations }, spec: this.#mine(spec) }));
+        this.#hasExpired ||= isOther;
       }
       this.#renewedAt = begun;
       this.#answeredAt = this.#moment();

@@ -43,7 +43,7 @@ it('orders each of 200 servers once, although every answer is lost and no leader
     operator: false,
     simulator: { api: 'public' },
     flags: [
-      ...['--create-timeout=1s', '--takeover-grace=500ms', '--poll-interval=500ms', '--max-concurrent-reconciles=4'],
+      ...['--create-timeout=1s', '--takeover-grace=100ms', '--poll-interval=500ms', '--max-concurrent-reconciles=4'],
       ...['--max-creates-per-hour=0', '--max-servers-per-namespace=0'],
     ],
   });

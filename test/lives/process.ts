@@ -259,7 +259,11 @@ export class SimProcess {
     const operator = new Operator({
       ...FLAGS,
       ...setting.flags,
-      ...(elector && { leads: () => elector.held(), leaseDurationMs: setting.leaseMs }),
+      ...(elector && {
+        leads: () => elector.held(),
+        vacantMs: () => elector.vacantMs,
+        leaseDurationMs: setting.leaseMs,
+      }),
       ...(observer && { observer, leaseDurationMs: setting.leaseMs }),
       kube: announcing(reading(createKube(http, timers), looks), (uid, attempt) => {
         // The next request of the same order needs no other place.

@@ -136,12 +136,18 @@ export function withClaim(view: View): Memo {
   return claim === memo.evidence.claim ? memo : withEvidence(memo, { claim });
 }
 
-function claimOf(record: Claimed | Named, { memo, monotonic }: Seen): NonNullable<Evidence['claim']> {
+function claimOf(record: Claimed | Named, { memo, monotonic }: Seen): Claim {
   const { claim } = memo.evidence;
-  const { attempt } = record;
-  const at = isNamed(record) ? record.sent.at : undefined;
-  return claim?.attempt === attempt && claim.at === at ? claim : { attempt, at, since: monotonic };
+  const found = claimSince(record, monotonic);
+  return claim?.attempt === found.attempt && claim.at === found.at ? claim : found;
 }
+
+/** The claim of this record, as this process remembers it. `since`: on the monotonic clock (ms). */
+export function claimSince(record: Claimed | Named, since: number): Claim {
+  return { attempt: record.attempt, at: isNamed(record) ? record.sent.at : undefined, since };
+}
+
+type Claim = NonNullable<Evidence['claim']>;
 
 const OVERDUE_MS = 60 * 60_000;
 

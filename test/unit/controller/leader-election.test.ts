@@ -70,6 +70,11 @@ function election(identity: string, leases: Leases, timers: FakeTimers) {
   return { elector, state };
 }
 
+function stored({ stored: lease }: OneLease): Lease {
+  if (lease === undefined) throw new Error('no Lease');
+  return lease;
+}
+
 /** Advances the clocks in small steps and runs the effects of each step. */
 async function pass(ms: number, ...clocks: FakeTimers[]): Promise<void> {
   for (let passed = 0; passed < ms; passed += 250) {
@@ -101,11 +106,27 @@ describe('leader election', () => {
     await pass(14_500, clockOfB);
     expect(b.state.leads).toBe(false);
     await pass(5_000, clockOfB);
-    expect(b.elector.held()).toBe(true);
+    expect([b.elector.held(), b.elector.vacantMs]).toEqual([true, 15_000]);
     expect(leases.stored).toMatchObject({
       metadata: { annotations: { version: 'of b' } },
       spec: { holderIdentity: 'b', leaseTransitions: 1 },
     });
+  });
+
+  it.each<[string, (leases: OneLease) => void]>([
+    ['deleted', (leases) => (leases.stored = undefined)],
+    [
+      'emptied',
+      (leases) => (leases.stored = { ...stored(leases), spec: { ...stored(leases).spec, holderIdentity: '' } }),
+    ],
+  ])('does not know of a time without a leader if the Lease was %s', async (_how, change) => {
+    const [leases, clockOfA, clockOfB] = [new OneLease(), new FakeTimers(), new FakeTimers()];
+    const a = election('a', leases, clockOfA);
+    await pass(1_000, clockOfA);
+    change(leases);
+    const b = election('b', leases, clockOfB);
+    await pass(1_000, clockOfB);
+    expect([a.elector.held(), b.elector.held(), b.elector.vacantMs]).toEqual([true, true, 0]);
   });
 
   it('leads only with a lease that it has just written, however slow the first responses were', async () => {
