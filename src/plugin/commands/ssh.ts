@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { hasReadServer, powerStateOf } from '../../api/server-state.ts';
 import { openInBrowser, webAddress } from '../terminal/browser.ts';
 import { print, tell, type Context } from '../cluster/context.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
@@ -39,6 +40,9 @@ async function reach(
   const object = await cluster.get(name);
   const target = sshDestination(object, direct, cluster.where);
   await cluster.close();
+  // What was read last may be outdated, so this refuses nothing.
+  if (hasReadServer(object) && powerStateOf(object.status?.serverStatus) === 'off')
+    tell(context, [`the server of ${name} is off: to start it, run kubectl vps start ${name}${cluster.where}`]);
   if (target.knownHosts.length === 0) {
     const hint = object.spec.sshCheck === 'None' ? '; with spec.sshCheck, the operator learns it' : '';
     tell(context, [`no host key of ${name} is known, so your own known_hosts decides${hint}`]);

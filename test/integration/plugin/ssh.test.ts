@@ -66,6 +66,18 @@ describe.skipIf(!hasRootSshd)('kubectl vps ssh', () => {
     expect(new Set(names)).toEqual(new Set([`vps-${first}`, `vps-${second}`]));
   });
 
+  it('says that the server was off when it was last read, and tries all the same', async () => {
+    const world = await createWorld();
+    const sshd = await startSshd();
+    const identifier = await serverBehind(world, 'web', sshd);
+    world.simulator.fleet.updateServer(identifier, { status: 'shut down' });
+    await world.visited('web');
+    await world.waitFor('web', ({ status }) => status?.serverStatus === 'shut down');
+    const ssh = await user(world, sshd);
+    const stderr = expect.stringContaining('web is off: to start it, run kubectl vps start web') as string;
+    expect(await ssh('web', '--', 'true')).toMatchObject({ code: 0, stderr });
+  });
+
   it.skipIf(!hasIPv6Loopback)('connects over IPv6 with --direct', async () => {
     const world = await createWorld();
     const sshd = await startSshd();
