@@ -40,7 +40,7 @@ export function rebooted(
     return {
       status: 'True',
       reason: 'Rebooted',
-      message: `The provider has restarted ${server}, as asked at ${value}`,
+      message: `The provider has accepted the restart of ${server}, as asked at ${value}`,
     };
   if (answer === 'Refused') return failed(`The provider did not restart ${server}: ${said}`);
   if (answer === 'Skipped') return failed(`The operator did not restart ${server}, because the server was off`);
