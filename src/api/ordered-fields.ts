@@ -126,13 +126,31 @@ const LARGER: InPlace['allows'] = {
 /** CEL: the status, of which the schema does not declare the whole record. */
 const STATUS = 'dyn(oldObject).?status';
 
-const priceIn = ({ status }: Known): { product?: unknown; diskSize?: unknown } => mirrorIn(status)?.price ?? {};
+const priceIn = ({ status }: Known): { product?: unknown; diskSize?: unknown; isDormant?: unknown } =>
+  mirrorIn(status)?.price ?? {};
 
-/** What the provider does not show stays as it was ordered, which the record has with the price. */
+/** The provider writes `performance`, spec has `Performance`. In TypeScript and in CEL. */
+const isSameText = (one: unknown, other: unknown): boolean => String(one).toLowerCase() === String(other).toLowerCase();
+const isSameTextInCel = (one: string, other: string): string => {
+  const texts = `type(${one}) == string && type(${other}) == string`;
+  return `${one} == ${other} || (${texts} && ${one}.lowerAscii() == ${other}.lowerAscii())`;
+};
+
+/**
+ * What the provider does not show stays as it was ordered, which the record has with the price. A dormant server may be shown as another
+ * product than the one that it is awake.
+ */
 const BACK_TO_PRODUCT: InPlace['returns'] = {
-  value: (known, { after }) => after === (known.status?.product ?? priceIn(known).product),
-  cel: () =>
-    `${STATUS}.?product.or(${STATUS}.?record.?price.?product).optMap(it, object.spec.product == it).orValue(false)`,
+  value: (known, { after }) => {
+    const { product, isDormant } = priceIn(known);
+    const has = isDormant === true ? product : (known.status?.product ?? product);
+    return has !== undefined && isSameText(after, has);
+  },
+  cel: () => {
+    const price = `${STATUS}.?record.?price`;
+    const has = `(${price}.?isDormant.orValue(false) == true ? optional.none() : ${STATUS}.?product).or(${price}.?product)`;
+    return `${has}.optMap(it, ${isSameTextInCel('dyn(object).spec.product', 'it')}).orValue(false)`;
+  },
 };
 
 const BACK_TO_DISK: InPlace['returns'] = {
@@ -145,16 +163,20 @@ const BACK_TO_DISK: InPlace['returns'] = {
     `.optMap(it, object.spec.diskSize == it || (${mayChange} && object.spec.diskSize > it)).orValue(false)`,
 };
 
+/** Of a name that the operator marks, the provider gets only so many characters before the space and the mark (decision/named.ts). */
+export const MAX_MARKED = 89;
+
 /** A server without a chosen name has none, or one that the operator made for it (decision/named.ts). */
 const BACK_TO_NAME: InPlace['returns'] = {
   value: ({ metadata: { namespace, uid }, status }, { after }) => {
     const [name, mark] = [(status?.name ?? '').trim(), `(${uid.slice(0, 8)})`];
-    if (typeof after === 'string') return name === after.trim() || name === `${after} ${mark}`;
+    if (typeof after === 'string') return name === after.trim() || name === `${after.slice(0, MAX_MARKED)} ${mark}`;
     return name === '' || (name.startsWith(`${namespace}/`) && name.endsWith(mark));
   },
   cel: () => {
     const mark = "'(' + oldObject.metadata.uid.substring(0, 8) + ')'";
-    const chosen = `object.spec.?serverName.optMap(it, variables.name == it.trim() || variables.name == it + ' ' + ${mark})`;
+    const cut = `(it.size() > ${MAX_MARKED} ? it.substring(0, ${MAX_MARKED}) : it)`;
+    const chosen = `object.spec.?serverName.optMap(it, variables.name == it.trim() || variables.name == ${cut} + ' ' + ${mark})`;
     const made = `variables.name.startsWith(oldObject.metadata.namespace + '/') && variables.name.endsWith(${mark})`;
     return `${chosen}.orValue(variables.name == '' || (${made}))`;
   },
@@ -181,9 +203,6 @@ const SAME_HOST: InPlace['allows'] = {
   },
 };
 
-/** The provider writes `performance`, spec has `Performance`. */
-const isSameText = (one: unknown, other: unknown): boolean => String(one).toLowerCase() === String(other).toLowerCase();
-
 /** Each field on its own: kept as it is, changed as the policy allows, or as the server has it. */
 const BACK_TO_ADVANCED: InPlace['returns'] = {
   value: ({ status }, { before, after, mayChange }) => {
@@ -199,15 +218,11 @@ const BACK_TO_ADVANCED: InPlace['returns'] = {
   cel: (mayChange) => {
     const [shown, old, now] = [`${STATUS}.?advanced`, 'dyn(oldObject).spec.?advanced', 'dyn(object).spec.?advanced'];
     const fields = CHANGEABLE_ADVANCED.map((field) => `'${field}'`).join(', ');
-    const same = (one: string, other: string): string => {
-      const texts = `type(${one}) == string && type(${other}) == string`;
-      return `${one} == ${other} || (${texts} && ${one}.lowerAscii() == ${other}.lowerAscii())`;
-    };
     const value = (of: string): string => `${of}[?field].value()`;
     return (
       `${old}.?hostServer == ${now}.?hostServer && [${fields}].all(field, ${old}[?field] == ${now}[?field] || ` +
       `(${mayChange} && ${now}[?field].hasValue()) || (${shown}[?field].hasValue() && ` +
-      `(${now}[?field].hasValue() ? (${same(value(now), value(shown))}) : !(${same(value(old), value(shown))}))))`
+      `(${now}[?field].hasValue() ? (${isSameTextInCel(value(now), value(shown))}) : !(${isSameTextInCel(value(old), value(shown))}))))`
     );
   },
 };

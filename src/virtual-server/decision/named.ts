@@ -2,7 +2,7 @@
  * An order under an identifier that the operator, or spec.identifier, has chosen (public-service API). It is safe to repeat: at most one server at a
  * time has the identifier, so a lost answer can be resolved without asking anyone. Pure.
  */
-import { orderBody, type OrderValues } from '../../api/ordered-fields.ts';
+import { MAX_MARKED, orderBody, type OrderValues } from '../../api/ordered-fields.ts';
 import { isNamed, type Held, type Named } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
@@ -25,8 +25,6 @@ export function identifierFor({ metadata: { name } }: VirtualServer, random: str
   return readable.slice(0, MAX_LENGTH - RANDOM_LENGTH) + unique;
 }
 
-const MAX_NAME = 100;
-
 /** What the order sends. The text of a body must not change from version to version: its hash is stored. */
 export function namedBody(object: VirtualServer, values: OrderValues): OrderBody {
   const name = markedName(object);
@@ -42,7 +40,7 @@ export function markedName(object: VirtualServer): string | undefined {
   if (spec.serverName !== undefined && spec.identifier === undefined) return undefined;
   const { serverName = `${metadata.namespace}/${metadata.name}` } = spec;
   const mark = ` ${markOf(object)}`;
-  return serverName.slice(0, MAX_NAME - mark.length) + mark;
+  return serverName.slice(0, MAX_MARKED) + mark;
 }
 
 /** The name that you have chosen for the server, as an order sends it; undefined: none. */
