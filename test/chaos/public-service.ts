@@ -1,12 +1,15 @@
 /** Scenarios with the public API, where a 403 may deny a server or a right; added to those in `scenarios.ts`. */
 import { REBOOT_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
+import { mayBeChanging } from '../../src/api/ordered-fields.ts';
+import { KubeError } from '../../src/kube/error.ts';
 import { recordOf } from '../fixtures/records.ts';
 import { begin, removed } from './acts.ts';
 import { isProvable } from './caretaker.ts';
+import { jsonAnswer } from './exchange.ts';
 import { ANONYMOUS, NAMED } from './named.ts';
 import { beginWith, emptied, settles } from './sets.ts';
 import type { ServerObject } from '../../src/simulator/server-object.ts';
-import type { Scenario } from './scenarios.ts';
+import type { Scenario, Unusual } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 
 const TEXT = 'No host has room for this product';
@@ -68,6 +71,22 @@ async function changed(stage: Stage, spec: object): Promise<void> {
   await stage.people.edit('web', { spec });
 }
 
+/** The provider refuses each change of a server. */
+const noRoomForChanges: Unusual = async ({ method }, forward) =>
+  method === 'PATCH' ? jsonAnswer(400, { message: TEXT }) : forward();
+
+const pendingIn = ({ objects }: Stage): string | undefined =>
+  objects.object('web')?.status?.conditions?.find(({ type }) => type === 'ChangePending')?.reason;
+
+const isDone = (edit: Promise<void>): Promise<boolean> =>
+  edit.then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof KubeError && error.code === 'Invalid') return false;
+      throw error;
+    },
+  );
+
 /**
  * Waits until the server is as spec says, runs, and the record is clear. `isStopped`: the server is shut down for the change. If that
  * request was lost, the operator watches the server for a quarter of an hour, longer than a plan lasts.
@@ -126,6 +145,25 @@ const BASE: Readonly<Record<string, Scenario>> = {
         // The operator may still watch whether the server shuts down.
         return server?.status === 'running' && change?.phase !== 'stop';
       });
+      await removed(stage, 'web');
+    },
+  },
+  'change-goes-back': {
+    provider: noRoomForChanges,
+    async act(stage) {
+      await changed(stage, { changePolicy: 'Online', product: 'VPSX8' });
+      await stage.until('the provider to refuse the change', () => pendingIn(stage) === 'ChangeRefused');
+      await stage.people.viewOf('web');
+      const object = stage.objects.object('web');
+      const back = stage.people.edit('web', { spec: { product: 'VPSX4', changePolicy: null } });
+      // A request without an answer may still have an effect, for longer than a plan lasts.
+      if (object !== undefined && mayBeChanging(object)) {
+        if (await isDone(back)) stage.violations.push('spec went back while a request may still have an effect');
+      } else {
+        await back;
+        await agrees(stage, ({ product }) => product === 'VPSX4');
+      }
+      if (stage.simulator.ledger.changes().length > 0) stage.violations.push('a change was made that was refused');
       await removed(stage, 'web');
     },
   },

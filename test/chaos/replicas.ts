@@ -55,6 +55,7 @@ const FEATURES: Readonly<Record<string, RegExp>> = {
   'set-scaled-up': /set|POST-servers/,
   'set-rolled-out': /set|POST-servers/,
   'named-change': /PATCH-server/,
+  'named-change-goes-back': /PATCH-server/,
   'named-change-stop': /PATCH-server|PUT-power/,
   'named-change-taken-back': /PUT-power/,
   'named-power': /PUT-power|PUT-dormant|POST-reboot/,
