@@ -19,10 +19,30 @@ export function costsIn(record: ServerRecord | undefined): Cost[] {
   );
 }
 
-/** The record, whose change an earlier version may have noted together with what it may cost. The same object if it has nothing of that. */
+/** The record with this request besides the ones that it has. Until reads tell what came of each of them, the dearest counts. */
+export function withRequests<R extends ServerRecord>(record: R, next: RecordedRequests): R {
+  const earlier = requestsIn(record);
+  const isSame = earlier === undefined || earlier.change === next.change;
+  const prices = [earlier?.price, next.price].filter((price) => price !== undefined);
+  const isUnpriced = earlier?.isUnpriced === true || next.isUnpriced === true;
+  const changeRequests: RecordedRequests = {
+    identifier: next.identifier,
+    at: next.at,
+    ...(isSame && next.change !== undefined && { change: next.change }),
+    ...(isUnpriced ? { isUnpriced } : prices.length > 0 && { price: Math.max(...prices) }),
+  };
+  return { ...record, changeRequests };
+}
+
+/**
+ * The record as this version notes a change. An earlier one noted in one place what it has sent and what that may cost, and kept what
+ * this version had written beside it. The same object if it has nothing of that.
+ */
 export function withNotedRequests(record: ServerRecord): ServerRecord {
-  const { change } = record;
-  if (change === undefined) return record;
+  const { change: known } = record;
+  if (known === undefined) return record;
+  const change = isOfEarlierChange(known) ? without(known, 'acceptedAt') : known;
+  if (change !== known) return withNotedRequests({ ...record, change });
   const { sentAt, price, isUnpriced, phase, refused } = change;
   const isReserved = phase === 'stop' && sentAt === undefined;
   const hasCost = (price ?? isUnpriced) !== undefined && !isReserved;
@@ -31,12 +51,15 @@ export function withNotedRequests(record: ServerRecord): ServerRecord {
   const left = without(change, 'sentAt', 'price', 'isUnpriced');
   const noted = { ...left, ...(sentAt !== undefined && { acceptedAt: sentAt }) };
   if (!isOpen) return { ...record, change: noted };
-  const requests: RecordedRequests = {
-    identifier: change.identifier,
-    at: sentAt ?? change.since,
-    change: change.change,
-    ...(price !== undefined && { price }),
-    ...(isUnpriced && { isUnpriced }),
-  };
-  return { ...record, change: noted, changeRequests: requests };
+  const { identifier, since } = change;
+  const request = { identifier, at: sentAt ?? since, change: change.change, price, isUnpriced };
+  return withRequests({ ...record, change: noted }, request);
 }
+
+/** An earlier version keeps the time when another change was accepted: this one waits for its shutdown, and is sent after that. */
+const isOfEarlierChange = ({ phase, acceptedAt, stoppedAt, isRestarted }: RecordedChange): boolean =>
+  phase === 'stop' &&
+  isRestarted !== true &&
+  acceptedAt !== undefined &&
+  stoppedAt !== undefined &&
+  Date.parse(acceptedAt) < Date.parse(stoppedAt);

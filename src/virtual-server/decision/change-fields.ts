@@ -111,15 +111,23 @@ const short = <V>(value: V): V | string => (typeof value === 'string' ? abridged
 export const keyOfChange = (changes: readonly FieldChange[]): string =>
   JSON.stringify(changeBody(changes.map((each) => ({ ...each, to: short(each.to) }))));
 
-const FIELDS: readonly (readonly [field: string, name: string])[] = Object.entries({ ...NAMES, ...SPECS });
+const FIELD_OF: ReadonlyMap<string, string> = new Map(
+  Object.entries({ ...NAMES, ...SPECS }).map(([field, name]) => [name, field]),
+);
 
-/** The fields that a change sends, by its key, each with its value; undefined: the key is not one of this version. */
+/**
+ * The fields that a change sends, by its key, each with its value; undefined: the key is none, or has a field that this version does
+ * not know.
+ */
 export function fieldsOf(key: string): ReadonlyMap<string, Value> | undefined {
   try {
     const body: unknown = JSON.parse(key);
     if (!isObject(body)) return undefined;
-    const sent: Readonly<Record<string, unknown>> = { ...body, ...(isObject(body['specs']) && body['specs']) };
-    return new Map(FIELDS.flatMap(([field, name]) => (sent[name] === undefined ? [] : [[field, sent[name] as Value]])));
+    const { specs, ...others } = body;
+    const sent = Object.entries({ ...others, ...(isObject(specs) && specs) });
+    const fields = sent.map(([name, value]) => [FIELD_OF.get(name), value as Value] as const);
+    const isKnown = fields.every((each): each is [string, Value] => each[0] !== undefined);
+    return isKnown ? new Map(fields) : undefined;
   } catch {
     return undefined;
   }

@@ -3,8 +3,8 @@
  * not show what they send. The record notes them apart from the change that the operator makes now, which may be another one. While there
  * are any, the server counts with the dearest of them, and spec does not go back to what the server shows. Pure.
  */
-import { requestsIn, type Cost } from '../../api/change-requests.ts';
-import type { Held, RecordedRequests } from '../../api/record.ts';
+import { requestsIn, withRequests, type Cost } from '../../api/change-requests.ts';
+import type { Held } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
 import { without } from '../../base/without.ts';
 import type { Server } from '../../provider/types.ts';
@@ -17,20 +17,9 @@ export const REQUESTS_MS = 30 * 60_000;
 /** Why a change is not sent again that the provider has accepted, and that reads have not shown for that time. */
 export const INEFFECTIVE = 'the provider accepted the change, but does not show it';
 
-/** The record with one more request. Until reads tell what came of the earlier ones, the dearest counts. */
-export function withRequest(record: Held, change: string, cost: Cost, now: number): Held {
-  const earlier = requestsIn(record);
-  const isSame = earlier === undefined || earlier.change === change;
-  const prices = [earlier?.price, cost.price].filter((price) => price !== undefined);
-  const isUnpriced = earlier?.isUnpriced === true || cost.isUnpriced === true;
-  const changeRequests: RecordedRequests = {
-    identifier: record.identifier,
-    at: timestamp(now),
-    ...(isSame && { change }),
-    ...(isUnpriced ? { isUnpriced } : prices.length > 0 && { price: Math.max(...prices) }),
-  };
-  return { ...record, changeRequests };
-}
+/** The record with one more request. */
+export const withRequest = (record: Held, change: string, cost: Cost, now: number): Held =>
+  withRequests(record, { identifier: record.identifier, at: timestamp(now), change, ...cost });
 
 /** The record once a request was sent that may have an effect. */
 export function lastSentAt(record: Held, now: number): Held {

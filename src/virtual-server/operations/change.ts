@@ -77,8 +77,12 @@ export async function change(
   // As strict as before a DELETE. But a server that was shut down is started again, unless this read shows that it is another one.
   const known = recognizeFor('cancel', view, record, answer);
   if (!known.ok && (step.do !== 'start' || known.error.isOther)) {
-    const said = `Server ${record.identifier} is not changed: ${known.error.why}`;
-    return heldBack(view, record, { said }, view.timing.resyncMs);
+    const { why, isOther } = known.error;
+    const said = `Server ${record.identifier} is not changed: ${why}`;
+    const isLeftOff = step.do === 'send' && isStoppedForChange(current) && !isOther;
+    return isLeftOff
+      ? unrecognized(view, current, step.changes, said)
+      : heldBack(view, record, { said }, view.timing.resyncMs);
   }
   const line = { session, server: answer.server, mayAct: (): boolean => visit.mayActOn(liveAt) };
   if (step.do === 'start') return turn(visit, current, step, line);
@@ -263,6 +267,15 @@ function afterTurn(
 const saidBy = ({ message }: ProviderError): string => cutSaid(capitalized(message));
 
 const failuresOf = (at: View, record: Held): number => changingOf(at, record)?.failures ?? 0;
+
+/** A server may show no address while it is off. It does not stay off for that: after some reads, the change is given up. Pure. */
+function unrecognized(at: View, record: Held, changes: readonly FieldChange[], said: string): Outcome {
+  const { failedSends: before = 0 } = changingOf(at, record) ?? {};
+  const failedSends = before + 1;
+  if (failedSends < MOST_FAILURES) return heldBack(at, record, { said }, at.timing.pollMs, { failedSends });
+  const change = newChange({ at, record, known: changeIn(record) }, keyOfChange(changes));
+  return goOn(cleared(at, record), { record: { ...record, change: refusedFor(change, cutSaid(said)) } });
+}
 
 /** The call may have had an effect or not: the next read tells, and then it is repeated if needed. */
 function failedOnce(

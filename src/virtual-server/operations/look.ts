@@ -218,7 +218,8 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const ready = readiness(object, server, probed, boot, power.verdict);
   const isAsAsked = AS_ASKED.has(ready.verdict.reason);
   const takerMissing = deleting ? missingTaker(at) : undefined;
-  // An upgrade rewrites no record: an earlier one gets what it lacks with the next change, or when it is needed.
+  // An earlier record gets what it lacks with the next change, or when it is needed. Only the price gets its period at once: without it, a
+  // dormant server could not be told from one that was read awake.
   const isEarlier = current === before && current.format !== RECORD_FORMAT && object.spec.ttl === undefined;
   const isToStay = isEarlier && current.price === undefined && isPricedPlainly(server);
   const priced = isToStay ? current : withPrice(object, current, server, at.now);

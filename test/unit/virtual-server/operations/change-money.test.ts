@@ -1,5 +1,6 @@
 /** What a change in place counts in the price limit, until it is made or given up. */
 import { describe, expect, it } from 'vitest';
+import { withNotedRequests } from '../../../../src/api/change-requests.ts';
 import type { RecordedChange, ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
@@ -272,6 +273,18 @@ describe('a change that may have been made counts with its price until an answer
     expect([next.changes, placeIn(next).price]).toEqual([[{ product: 'VPSX8' }], 3000]);
     const unpriced = changing({ sentAt: TIME, isUnpriced: true, change: '{"product":"VPSX16"}' }, { product: 'VPSX8' });
     expect(placeIn(await visited(unpriced, { price: 1500, taken: 1 })).price).toBeUndefined();
+  });
+
+  it.each([
+    { what: 'the dearer of both', own: { price: 9000 }, noted: { price: 9000 } },
+    { what: 'the one of the earlier version', own: { price: 1500 }, noted: { price: 2000 } },
+    { what: 'an unknown price', own: { isUnpriced: true as const }, noted: { isUnpriced: true } },
+  ])('a request that an earlier version sent after one of this version: $what', ({ own, noted }) => {
+    const identifier = 'srv1';
+    const change = { identifier, change: '{"product":"VPSX8"}', since: TIME, sentAt: TIME, price: 2000 };
+    const changeRequests = { identifier, at: TIME, change: '{"product":"VPSX16"}', ...own };
+    const { changeRequests: both } = withNotedRequests({ ...PRICED, change, changeRequests });
+    expect(both).toEqual({ identifier, at: TIME, ...noted });
   });
 });
 

@@ -53,6 +53,11 @@ function knowing(object: VirtualServer, { since, at }: { since: number; at: numb
   return { memo: memo({ change: { identifier: 'srv1', failures: 0, isAsked, seen } }) };
 }
 
+function later(minutes: number, { object, memo: before }: Visited, given: Given = {}): Promise<Visited> {
+  if (object === undefined) throw new Error('the object is gone');
+  return visited(object, { memo: before, now: NOW + minutes * MINUTE, ...given });
+}
+
 const noteIn = ({ object }: Visited): RecordedChange | undefined => object && knownRecord(object)?.change;
 const pendingIn = ({ object }: Visited): string | undefined =>
   object?.status?.conditions?.find(({ type }) => type === 'ChangePending')?.reason;
@@ -274,6 +279,36 @@ describe('a change that needs the server off', () => {
     const next = await visited(object, knowing(object, { since: 1, at: 1 }));
     expect(next.switches).toEqual([]);
     expect(pendingIn(next)).toBe('ChangeRefused');
+  });
+
+  it.each([
+    ['no address', { macs: [], ipv6: [] }],
+    ['no hardware address', { macs: [] }],
+  ])('starts a server again that shows %s while it is off, and sends it no change', async (_what, addresses) => {
+    let next = await visited(stopping());
+    const answers = { server: { ...OFF, ...addresses } };
+    const sent: string[] = [];
+    for (let minute = 1; minute < 30; minute += 1) {
+      next = await later(minute, next, { answers });
+      sent.push(...next.switches, ...next.changes.map(() => 'change'));
+    }
+    expect(new Set(sent)).toEqual(new Set(['power-on']));
+    const back = await later(40, next);
+    expect([back.changes, back.switches, pendingIn(back)]).toEqual([[], [], 'ChangeRefused']);
+  });
+
+  it('stays off if another server answers for it', async () => {
+    let next = await visited(stopping());
+    const answers = { server: { ...OFF, macs: ['52:54:00:99:99:99'] } };
+    for (let minute = 1; minute < 30; minute += 1) {
+      next = await later(minute, next, { answers });
+      expect([next.switches, next.changes]).toEqual([[], []]);
+    }
+  });
+
+  it('is not taken for accepted by what an earlier version kept of the change before', async () => {
+    const next = await visited(stopping({ acceptedAt: '2026-01-01T23:40:00Z' }), { answers: { server: OFF } });
+    expect(next.changes).toEqual([{ tablet: false }]);
   });
 
   it('asks you if the server ignores the shutdown, and forces nothing', async () => {
