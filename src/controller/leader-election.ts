@@ -123,6 +123,7 @@ export class LeaderElection {
       const begun = this.#moment();
       if (current === undefined) {
         this.#observe(await leases.create({ metadata: { ...lease, annotations }, spec: this.#mine(undefined) }));
+        this.#hasExpired = false;
       } else {
         const { metadata, spec } = current;
         if (metadata.resourceVersion !== this.#lease?.metadata.resourceVersion) this.#observe(current);
@@ -130,7 +131,7 @@ export class LeaderElection {
         const isOther = holder !== identity && holder !== '';
         if (isOther && !this.#isExpired(current)) return false;
         this.#observe(await leases.replace({ metadata: { ...metadata, annotations }, spec: this.#mine(spec) }));
-        this.#hasExpired ||= isOther;
+        if (holder !== identity) this.#hasExpired = isOther;
       }
       this.#renewedAt = begun;
       this.#answeredAt = this.#moment();
