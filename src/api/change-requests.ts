@@ -34,15 +34,10 @@ export function withRequests<R extends ServerRecord>(record: R, next: RecordedRe
   return { ...record, changeRequests };
 }
 
-/**
- * The record as this version notes a change. An earlier one noted in one place what it has sent and what that may cost, and kept what
- * this version had written beside it. The same object if it has nothing of that.
- */
+/** The record, whose change an earlier version may have noted together with what it may cost. The same object if it has nothing of that. */
 export function withNotedRequests(record: ServerRecord): ServerRecord {
-  const { change: known } = record;
-  if (known === undefined) return record;
-  const change = isOfEarlierChange(known) ? without(known, 'acceptedAt') : known;
-  if (change !== known) return withNotedRequests({ ...record, change });
+  const { change } = record;
+  if (change === undefined) return record;
   const { sentAt, price, isUnpriced, phase, refused } = change;
   const isReserved = phase === 'stop' && sentAt === undefined;
   const hasCost = (price ?? isUnpriced) !== undefined && !isReserved;
@@ -55,11 +50,3 @@ export function withNotedRequests(record: ServerRecord): ServerRecord {
   const request = { identifier, at: sentAt ?? since, change: change.change, price, isUnpriced };
   return withRequests({ ...record, change: noted }, request);
 }
-
-/** An earlier version keeps the time when another change was accepted: this one waits for its shutdown, and is sent after that. */
-const isOfEarlierChange = ({ phase, acceptedAt, stoppedAt, isRestarted }: RecordedChange): boolean =>
-  phase === 'stop' &&
-  isRestarted !== true &&
-  acceptedAt !== undefined &&
-  stoppedAt !== undefined &&
-  Date.parse(acceptedAt) < Date.parse(stoppedAt);

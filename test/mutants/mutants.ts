@@ -5760,15 +5760,22 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a Lease that was emptied for one that has expired',
     file: 'src/controller/leader-election.ts',
-    find: 'this.#hasExpired ||= isOther;',
+    find: 'if (holder !== identity) this.#hasExpired = isOther;',
     replace: 'this.#hasExpired = true;',
     tests: ['--project', 'unit', 'test/unit/controller/leader-election.test.ts'],
   },
   {
-    name: 'takes a change for accepted by what an earlier version kept of the one before',
-    file: 'src/api/change-requests.ts',
-    find: "const change = isOfEarlierChange(known) ? without(known, 'acceptedAt') : known;",
-    replace: 'const change = known;',
+    name: 'takes the reason why a server cannot be cancelled now for the word that it was',
+    file: 'src/base/cancelled.ts',
+    find: 'IS_DONE.test(refusal) && !IS_HINDERED.test(refusal);',
+    replace: 'IS_DONE.test(refusal);',
+    tests: ['--project', 'unit', 'test/unit/base/cancelled.test.ts'],
+  },
+  {
+    name: 'keeps a server off for an hour because requests had no answer',
+    file: 'src/virtual-server/operations/change.ts',
+    find: 'const isRepeated = isLost && !isStopped && failuresOf(at, record) + 1 >= MOST_LOST;',
+    replace: 'const isRepeated = isLost && failuresOf(at, record) + 1 >= MOST_LOST;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
   },
   {

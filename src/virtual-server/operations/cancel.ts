@@ -8,7 +8,7 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { SERVER_DEFINITION, SET_DEFINITION, SET_KIND } from '../../api/names.ts';
 import { isNamed, type Held } from '../../api/record.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
-import { saysCancelled } from '../../base/cancelled.ts';
+import { saysCancelled, saysDone } from '../../base/cancelled.ts';
 import { cut, ended } from '../../base/text.ts';
 import { isUnreadable } from '../../kube/failing-reads.ts';
 import type { DefinitionState } from '../kube.ts';
@@ -38,7 +38,7 @@ import { lostToAnother } from './identifier-taken.ts';
 import { readAgain, readServer } from './reads.ts';
 import { unlessCancelled } from './shown-cancelled.ts';
 import { isRunning } from '../../api/server-state.ts';
-import { NEVER_ALIVE } from '../decision/sentences.ts';
+import { NEVER_ALIVE, cutSaid } from '../decision/sentences.ts';
 import { wasRead, wasSeenAlive } from '../decision/server-status.ts';
 
 type Cancel = Extract<Operation, { type: 'cancel' }>;
@@ -175,6 +175,11 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
     const { identifier } = record;
     const saidBefore = shown.type === 'server' && saysCancelled(shown.server.status);
+    // It may be busy, or cancelled for long: the next DELETE tells, or your word.
+    if (saidBefore && error instanceof ResponseError && AGAIN.has(error.status)) {
+      const detail = `the provider refuses to cancel it (${cutSaid(error.message)})`;
+      return absent(withMemo(at, memo), record, 'cancel', { ...UNPROVEN, detail });
+    }
     const evidence = mayHaveActed(error) ? withRequest(memo, identifier, saidBefore) : memo;
     return notCancelled(withMemo(at, evidence), error);
   }
@@ -187,13 +192,11 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
 const UNPROVEN = { type: 'serverNotFound', counts: false, unlisted: 'no', isCancelled: true } as const;
 
 const AGAIN = new Set([400, 409, 422]);
-/** A server that is locked, or that another task changes, may show such a word for a while. */
-const IS_CANCELLED = /\b(cancell?ed|deleted|destroyed|removed|terminated|gone|no longer|not exist)\b/i;
 
 /** Whether a provider that shows the server as cancelled says the same of another DELETE. */
 const refusesAgain = (error: ProviderError): boolean =>
   isProviderError(error, 'PROVIDER_NOT_FOUND') ||
-  (error instanceof ResponseError && AGAIN.has(error.status) && IS_CANCELLED.test(error.said));
+  (error instanceof ResponseError && AGAIN.has(error.status) && saysDone(error.said));
 
 /**
  * The outcome after the documented answer with the message `said`. `before`, `after`: what the reads around the DELETE

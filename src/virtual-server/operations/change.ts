@@ -197,7 +197,7 @@ function afterChange(
     const next = isLost ? lastSentAt(sent, at.now) : unsent;
     return { ...noted(next, refusedFor(change, saidBy(error))), error };
   }
-  const isRepeated = isLost && failuresOf(at, record) + 1 >= MOST_LOST;
+  const isRepeated = isLost && !isStopped && failuresOf(at, record) + 1 >= MOST_LOST;
   const held = failedOnce(at, record, error, { failedSends }, isRepeated ? LOST_PAUSE_MS : 0);
   return { ...held, record: isLost ? lastSentAt(sent, at.now) : record };
 }

@@ -61,6 +61,35 @@ function annotated(object: VirtualServer, message: string): VirtualServer {
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
+describe.each([
+  ['the list keeps it', ['srv1']],
+  ['the list lacks it', ['srv0']],
+])(
+  'a server that is shown as cancelled, and whose cancellation is refused without a reason, while %s',
+  (_list, servers) => {
+    const refused = (status: number, why: string): Course['answers'] => {
+      const removed = new ResponseError(status, `Cancelling the server failed: the provider answered ${status}`, {
+        said: why,
+      });
+      return () => ({ server: CANCELLED, removed, after: CANCELLED, servers });
+    };
+
+    it.each([
+      [409, 'Conflict'],
+      [409, ''],
+      [409, 'Invalid state for this operation'],
+      [422, 'Invalid state'],
+    ])('is let go by your word, as the message says, and not before (%d %s)', async (status, why) => {
+      const obey: Course['obey'] = (object, message) => ({ object: annotated(object, message) });
+      const told = await after(doomed(), { answers: refused(status, why), obey });
+      expect(told.at(-1)?.object).toBeUndefined();
+      const untold = await after(doomed(), { answers: refused(status, why) });
+      expect(untold.at(-1)?.object).toBeDefined();
+      expect(said(untold)).toContain('as cancelled, which does not prove that it is gone');
+    });
+  },
+);
+
 describe('a server that is shown as cancelled after a DELETE whose answer was lost, and that the list keeps', () => {
   const shown =
     (server: Answers['server'], removed: Answers['removed'] = LOST): Course['answers'] =>

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { RecordedChange, ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
+import { timestamp } from '../../../../src/base/duration.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
@@ -306,10 +307,37 @@ describe('a change that needs the server off', () => {
     }
   });
 
-  it('is not taken for accepted by what an earlier version kept of the change before', async () => {
-    const next = await visited(stopping({ acceptedAt: '2026-01-01T23:40:00Z' }), { answers: { server: OFF } });
-    expect(next.changes).toEqual([{ tablet: false }]);
-  });
+  it.each([0, 60, 72 * 60])(
+    'is sent once if the process that shut the server down had a clock %d minutes ahead, and the server starts again',
+    async (ahead) => {
+      const at = timestamp(NOW + (ahead - 1) * MINUTE);
+      let next = await visited(stopping({ since: at, stoppedAt: at }), { answers: { server: OFF } });
+      const [changes, switches] = [[...next.changes], [...next.switches]];
+      for (let minute = 1; minute < 20; minute += 1) {
+        next = await later(minute, next, { answers: { server: OFF } });
+        changes.push(...next.changes);
+        switches.push(...next.switches);
+      }
+      expect([changes, switches.includes('power-on')]).toEqual([[{ tablet: false }], true]);
+    },
+  );
+
+  it.each([1, 7])(
+    'keeps the server off for no long pause if the shutdown had no answer %d times, and neither has the change',
+    async (lost) => {
+      let next = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }), { answers: { power: BROKEN } });
+      let [asked, minute, off] = [1, 0, 0];
+      for (; asked < lost; minute += 1) {
+        next = await later(minute, next, { answers: { power: BROKEN } });
+        asked += next.switches.length;
+      }
+      while (!next.switches.includes('power-on') && off < 120) {
+        off += 1;
+        next = await later(minute + off, next, { answers: { server: OFF, changed: BROKEN } });
+      }
+      expect(off).toBeLessThan(45);
+    },
+  );
 
   it('asks you if the server ignores the shutdown, and forces nothing', async () => {
     const next = await visited(stopping(), knowing(stopping(), { since: 11, at: 11 }, true));
