@@ -5772,6 +5772,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/base/cancelled.test.ts'],
   },
   {
+    name: 'keeps the note of a new name for as long as any resize waits',
+    file: 'src/virtual-server/decision/change-requests.ts',
+    find: 'const mayWait = requests.change === undefined || resizes(requests.change);',
+    replace: 'const mayWait = requests.change !== null;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-open.test.ts'],
+  },
+  {
     name: 'keeps a server off for an hour because requests had no answer',
     file: 'src/virtual-server/operations/change.ts',
     find: 'const isRepeated = isLost && !isStopped && failuresOf(at, record) + 1 >= MOST_LOST;',

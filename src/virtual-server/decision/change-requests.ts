@@ -8,7 +8,7 @@ import type { Held } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
 import { without } from '../../base/without.ts';
 import type { Server } from '../../provider/types.ts';
-import { isShown, resizeIn } from './change-fields.ts';
+import { isShown, resizeIn, resizes } from './change-fields.ts';
 import type { SeenRequests } from './memo.ts';
 import type { View } from './view.ts';
 
@@ -48,7 +48,8 @@ export function settled(at: View, record: Held, server: Server): Held {
   const [requests, seen] = [requestsIn(record), seenRequests(at, record)];
   if (requests === undefined || seen === undefined) return record;
   // What it costs then is not shown before the restart.
-  if (resizeIn(server) !== undefined) return record;
+  const mayWait = requests.change === undefined || resizes(requests.change);
+  if (mayWait && resizeIn(server) !== undefined) return record;
   const isMade = requests.change !== undefined && isShown(requests.change, server);
   const isOver = at.monotonic - seen.since > REQUESTS_MS;
   return isMade || isOver ? without(record, 'changeRequests') : record;

@@ -112,6 +112,15 @@ describe('that a change may be under way', () => {
     expect([next.changes, isOpen(next)]).toEqual([[], false]);
   });
 
+  it('ends by the read that shows the name, while a resize that nobody asked for here waits for a restart', async () => {
+    const waits = { ...SERVER, name: 'old', specs: { ...SERVER.specs, ram: 1024 }, resize: { ram: 8192 } };
+    const name = { serverName: 'new', changePolicy: 'Online' } as const;
+    const sent = await visited(wanting(name), { answers: { server: waits } });
+    expect([sent.changes, isOpen(sent)]).toEqual([[{ name: 'new' }], true]);
+    const made = await later(60, sent, { answers: { server: { ...waits, name: 'new' } } });
+    expect(isOpen(made)).toBe(false);
+  });
+
   it('does not end by a change to something else', async () => {
     const lost = await visited(wanting(), { answers: { changed: LOST } });
     const other = await later(2, saying(lost, { product: 'VPSX8' }), { answers: { changed: REFUSED } });
