@@ -150,10 +150,7 @@ const priceSchema = open({
       'The billing period that orders have, if the server was seen with it. Absent: the provider has shown none.',
     ),
   otherPeriod: z.string().max(32).optional().describe('The one that the server has now, if orders do not have it.'),
-  isDormant: z
-    .boolean()
-    .optional()
-    .describe('Whether the last read has shown the server dormant. False only if spec asks for a dormant server.'),
+  isDormant: z.literal(true).optional().describe('The last read has shown the server dormant.'),
   unstatedSince: z.iso
     .datetime()
     .max(64)

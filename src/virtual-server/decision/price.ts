@@ -125,7 +125,7 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
   const shown = shownPrice(status, record);
   const isStated = isPrice(server.price);
   const isDormant = server.isDormant === true;
-  const before = mayBeAsleep(spec, known, server) ? undefined : known?.amount;
+  const before = mayBeAsleep(known, server) ? undefined : known?.amount;
   // Status may show the price of the dormant server.
   const last = before ?? (isDormant || known?.isDormant === true ? undefined : shown);
   const amount = isStated && !isDormant ? server.price : last;
@@ -143,7 +143,7 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
     ...defined('product', product ?? known?.product ?? ordered?.product),
     ...defined('diskSize', specs?.diskSize ?? known?.diskSize ?? ordered?.diskSize),
     ...extrasIn(spec, current, extras),
-    ...((isDormant || spec.power === 'Dormant') && { isDormant }),
+    ...(isDormant && { isDormant }),
     ...periodIn(record, known, server),
     ...(!isStated && { unstatedSince: known?.unstatedSince ?? timestamp(now) }),
   };
@@ -153,22 +153,16 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
 /** What each read decides anew. */
 const OF_READ = ['amount', 'unstatedSince', 'isDormant', 'extraCores', 'extraMemory', 'period', 'otherPeriod'] as const;
 
-/**
- * Earlier versions wrote no period, nor whether a server is dormant. This one looks the same if the provider shows no period and `spec`
- * never asked for a dormant server.
- */
+/** Earlier versions wrote no period, nor that a server is dormant. A provider that shows no period looks the same. */
 const isOfEarlier = ({ isDormant, period, otherPeriod }: RecordedPrice): boolean =>
   isDormant === undefined && period === undefined && otherPeriod === undefined;
 
 /**
  * Whether the known price may be that of the dormant server: earlier versions kept it as the price of the server. Where servers show no
- * period, a record of this version looks the same unless `spec` asks for a dormant server, so the known price stays then.
+ * period, a record of this version looks the same, so the known price stays.
  */
-const mayBeAsleep = ({ power }: VirtualServerSpec, known: RecordedPrice | undefined, server: Server): boolean =>
-  server.isDormant === true &&
-  known !== undefined &&
-  isOfEarlier(known) &&
-  (power === 'Dormant' || periodOf(server) !== undefined);
+const mayBeAsleep = (known: RecordedPrice | undefined, server: Server): boolean =>
+  server.isDormant === true && known !== undefined && isOfEarlier(known) && periodOf(server) !== undefined;
 
 const ON_DEMAND = 'on-demand';
 /** As long as the period that orders are paid for, or longer: a server costs no more in that one than in these. */
@@ -190,7 +184,7 @@ function periodIn(
   const shown = periodOf(server);
   if (shown === undefined) return { ...defined('period', period), ...defined('otherPeriod', otherPeriod) };
   const ordered = period ?? (mode === 'adopt' ? ON_DEMAND : shown);
-  if (shown === ordered) return { period: shown };
+  if (shown === ordered || shown === ON_DEMAND) return { period: shown };
   return { ...defined('period', period), otherPeriod: shown };
 }
 

@@ -266,15 +266,6 @@ describe('what the record keeps of a price', () => {
       },
     );
 
-    it.each(['month', 'year', 'hour'])('is unclear once a server that was ordered by the %s is on demand', (period) => {
-      const ordered = read(KNOWN, { period });
-      const changed = read(ordered, { period: 'on-demand', price: 0.013 }, LATER);
-      expect(changed.price).toEqual({ ...PRICE, amount: 0.013, period, otherPeriod: 'on-demand' });
-      const place = { price: undefined, atLeast: 0.013, state: 'unclear', teaches: undefined };
-      expect(placeOf(webWith(changed, { status: { ...SHOWN, price: 0.013 } }), changed)).toMatchObject(place);
-      expect(read(changed, { period }, LATER)).toEqual(ordered);
-    });
-
     it('is none if the first read of an ordered server shows no period', () => {
       const unknown = read(KNOWN, {});
       expect(unknown.price).toEqual(PRICE);
@@ -310,7 +301,6 @@ describe('what the record keeps of a price', () => {
     });
 
     describe('while the server is dormant', () => {
-      const ASKED = { power: 'Dormant' } as const;
       const ASLEEP: Partial<Server> = { isDormant: true, status: 'shut down', price: 1.05 };
       const own: Held = { ...PRICED, price: { ...PRICE, amount: 1.05 } };
       const status = { ...SHOWN, serverStatus: 'shut down', price: 1.05 };
@@ -337,27 +327,6 @@ describe('what the record keeps of a price', () => {
           price: 9.5,
           teaches,
         });
-      });
-
-      it('is unclear although the provider shows no period, if spec asks for a dormant server', () => {
-        const next = withPrice(webWith(own, { spec: ASKED }), own, { ...SERVER, ...ASLEEP, price: 1.1 }, LATER);
-        expect(next.price).toEqual({ ...without(PRICE, 'amount'), isDormant: true });
-        expect(placeOf(webWith(next, { status, spec: ASKED }), next)).toMatchObject({
-          price: undefined,
-          state: 'unclear',
-        });
-      });
-
-      it.each([
-        ['off', {}],
-        ['dormant at the same price', { isDormant: true }],
-      ])('stays without a period if the server was read awake before it was %s, as spec asks', (_how, server) => {
-        const asked = webWith(KNOWN, { spec: ASKED });
-        const awake = withPrice(asked, KNOWN, { ...SERVER, price: 9.5 }, NOW);
-        expect(awake.price).toEqual({ ...PRICE, isDormant: false });
-        const next = withPrice(asked, awake, { ...SERVER, status: 'shut down', price: 9.5, ...server }, LATER);
-        const place = placeOf(webWith(next, { status: { ...status, price: 9.5 }, spec: ASKED }), next);
-        expect(place).toMatchObject({ price: 9.5, state: undefined, teaches });
       });
 
       it('is unclear before that read, if spec asks for it', () => {
