@@ -87,11 +87,13 @@ export class ChangePeople {
    */
   tidy(): void {
     const { fleet } = this.#simulation;
-    const held = new Map(this.#api.servers.list().map((object) => [recordOf(object)?.identifier, object]));
+    const held = new Map(
+      this.#api.servers.list().map((object) => [recordOf(object)?.identifier?.toLowerCase(), object]),
+    );
     for (const { identifier, account } of this.#simulation.aliveServers()) {
       const status = fleet.find(account, identifier)?.object.status;
       if (status === SHUTTING_DOWN) fleet.updateServer(identifier, { status: SHUT_DOWN });
-      const holder = held.get(identifier);
+      const holder = held.get(identifier.toLowerCase());
       const isStarted = this.#canStart && holder !== undefined && recordOf(holder)?.change?.phase !== undefined;
       const isOff = isStarted || (holder !== undefined && staysOff(holder));
       if (status === SHUT_DOWN && !isOff) {
