@@ -130,7 +130,8 @@ const priceIn = ({ status }: Known): { product?: unknown; diskSize?: unknown; is
   mirrorIn(status)?.price ?? {};
 
 /** The provider writes `performance`, spec has `Performance`. In TypeScript and in CEL. */
-const isSameText = (one: unknown, other: unknown): boolean => String(one).toLowerCase() === String(other).toLowerCase();
+export const isSameText = (one: unknown, other: unknown): boolean =>
+  String(one).toLowerCase() === String(other).toLowerCase();
 const isSameTextInCel = (one: string, other: string): string => {
   const texts = `type(${one}) == string && type(${other}) == string`;
   return `${one} == ${other} || (${texts} && ${one}.lowerAscii() == ${other}.lowerAscii())`;

@@ -9,7 +9,7 @@ const WORDS = new Set(['cancelled', 'canceled', 'deleted', 'destroyed', 'removed
 /** `status` is the provider's own word. */
 export const saysCancelled = (status: string | undefined): boolean => WORDS.has((status ?? '').trim().toLowerCase());
 
-const DONE = '(cancell?ed|deleted|destroyed|removed|terminated|gone)';
+const DONE = `(${[...WORDS, 'terminated', 'gone'].join('|')})`;
 const IS_DONE = new RegExp(
   `\\balready\\b.*\\b${DONE}\\b|\\b${DONE} already\\b|\\b(is|was|been) ${DONE}\\b|\\bno longer exists?\\b|\\bnot exist\\b`,
   'i',

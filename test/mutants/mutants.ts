@@ -515,8 +515,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'never sends a name that differs only in case',
     file: 'src/virtual-server/decision/change-fields.ts',
-    find: "return field === 'serverName' ? a === b :",
-    replace: "return field === '' ? a === b :",
+    find: "field === 'serverName' ? String(one) === String(other) : isSameText(one, other);",
+    replace: 'isSameText(one, other);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
   },
   {
@@ -3719,8 +3719,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'cancels a server again and again that an earlier process has cancelled',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'const AGAIN = new Set([400, 409, 422]);',
-    replace: 'const AGAIN = new Set([400]);',
+    find: "isProviderError(error, 'PROVIDER_NOT_FOUND') || (isRefusal(error) && saysDone(error.said));",
+    replace: "isProviderError(error, 'PROVIDER_NOT_FOUND');",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
@@ -5723,7 +5723,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-money.test.ts'],
   },
   {
-    name: 'waits anew in each process before it sends an order again',
+    name: 'waits from the start in each process before it sends an order again',
     file: 'src/virtual-server/shared/earlier-claims.ts',
     find: 'claim: claimSince(record, since)',
     replace: 'claim: undefined',

@@ -2,7 +2,7 @@
  * The fields in which a server that was just read differs from spec and that can be changed in place: what a request sends for them,
  * and what the server shows of a request. Pure.
  */
-import { CHANGEABLE_ADVANCED } from '../../api/ordered-fields.ts';
+import { CHANGEABLE_ADVANCED, isSameText } from '../../api/ordered-fields.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isObject } from '../../base/deep-equal.ts';
 import { abridged } from '../../base/text.ts';
@@ -76,10 +76,8 @@ const valuesOf = ({ product, name, specs = {}, ...devices }: Server): Readonly<R
 });
 
 /** The provider writes `performance`, spec has `Performance`. A name is for people, who choose its case. */
-function isSame(field: string, one: Value, other: Value): boolean {
-  const [a, b] = [String(one), String(other)];
-  return field === 'serverName' ? a === b : a.toLowerCase() === b.toLowerCase();
-}
+const isSame = (field: string, one: Value, other: Value): boolean =>
+  field === 'serverName' ? String(one) === String(other) : isSameText(one, other);
 
 const NAMES: Readonly<Record<string, string>> = {
   product: 'product',

@@ -176,7 +176,7 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
     const { identifier } = record;
     const saidBefore = shown.type === 'server' && saysCancelled(shown.server.status);
     // It may be busy, or cancelled for long: the next DELETE tells, or your word.
-    if (saidBefore && error instanceof ResponseError && AGAIN.has(error.status)) {
+    if (saidBefore && isRefusal(error)) {
       const detail = `the provider refuses to cancel it (${cutSaid(error.message)})`;
       return absent(withMemo(at, memo), record, 'cancel', { ...UNPROVEN, detail });
     }
@@ -191,12 +191,13 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
 
 const UNPROVEN = { type: 'serverNotFound', counts: false, unlisted: 'no', isCancelled: true } as const;
 
-const AGAIN = new Set([400, 409, 422]);
+const REFUSALS = new Set([400, 409, 422]);
+const isRefusal = (error: ProviderError): error is ResponseError =>
+  error instanceof ResponseError && REFUSALS.has(error.status);
 
 /** Whether a provider that shows the server as cancelled says the same of another DELETE. */
 const refusesAgain = (error: ProviderError): boolean =>
-  isProviderError(error, 'PROVIDER_NOT_FOUND') ||
-  (error instanceof ResponseError && AGAIN.has(error.status) && saysDone(error.said));
+  isProviderError(error, 'PROVIDER_NOT_FOUND') || (isRefusal(error) && saysDone(error.said));
 
 /**
  * The outcome after the documented answer with the message `said`. `before`, `after`: what the reads around the DELETE

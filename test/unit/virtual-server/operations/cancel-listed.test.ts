@@ -79,7 +79,7 @@ describe.each([
       [409, ''],
       [409, 'Invalid state for this operation'],
       [422, 'Invalid state'],
-    ])('is let go by your word, as the message says, and not before (%d %s)', async (status, why) => {
+    ])('is released by your word, as the message says, and not before (%d %s)', async (status, why) => {
       const obey: Course['obey'] = (object, message) => ({ object: annotated(object, message) });
       const told = await after(doomed(), { answers: refused(status, why), obey });
       expect(told.at(-1)?.object).toBeUndefined();

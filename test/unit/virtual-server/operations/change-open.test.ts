@@ -112,7 +112,7 @@ describe('that a change may be under way', () => {
     expect([next.changes, isOpen(next)]).toEqual([[], false]);
   });
 
-  it('ends by the read that shows the name, while a resize that nobody asked for here waits for a restart', async () => {
+  it('ends by the read that shows the name, while a resize of someone else waits for a restart', async () => {
     const waits = { ...SERVER, name: 'old', specs: { ...SERVER.specs, ram: 1024 }, resize: { ram: 8192 } };
     const name = { serverName: 'new', changePolicy: 'Online' } as const;
     const sent = await visited(wanting(name), { answers: { server: waits } });
