@@ -6,7 +6,7 @@
 import type { Cost } from '../../api/change-requests.ts';
 import type { Held, RecordedChange } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { timestamp } from '../../base/duration.ts';
+import { durationText, timestamp } from '../../base/duration.ts';
 import { capitalized } from '../../base/text.ts';
 import { without } from '../../base/without.ts';
 import { backoffMs, callProblem } from '../../accounts/decision/failure.ts';
@@ -287,7 +287,9 @@ function failedOnce(
 ): Outcome {
   const failures = failuresOf(at, record) + 1;
   const pause = backoffMs(failures, at.jitter, Math.max(atLeastMs, error.retryAfterMs ?? 0));
-  return { ...heldBack(at, record, { said: capitalized(callProblem(error)) }, pause, { failures, ...more }), error };
+  const later = atLeastMs > 0 ? `. The operator sends the change again in ${durationText(pause)}` : '';
+  const said = `${capitalized(callProblem(error))}${later}`;
+  return { ...heldBack(at, record, { said }, pause, { failures, ...more }), error };
 }
 
 function heldBack(

@@ -217,14 +217,18 @@ describe('a change that may have been made counts with its price until an answer
     const given = { ...money, answers: { changed: new ResponseError(502, 'bad gateway') } };
     let next = await visited(wanting({ product: 'VPSX8' }), given);
     const prices = new Set<unknown>();
+    const messages = new Set<string>();
     let requests = 1;
     for (let minutes = 1; minutes < 300; minutes += 1) {
       next = await after(minutes, next, given);
       requests += next.changes.length;
       if (minutes > 60) prices.add(placeIn(next).price);
+      messages.add(String(messageIn(next)));
     }
     expect([...prices].sort()).toEqual([1000, 1500]);
     expect(requests).toBeGreaterThan(9);
+    const paused = 'provider. The operator sends the change again in 60 minutes. The operator changes server srv1';
+    expect([...messages].filter((message) => message.includes(paused))).toHaveLength(1);
   });
 
   it('an unknown price, although spec asks again for a model whose price is known', async () => {
