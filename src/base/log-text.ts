@@ -48,7 +48,7 @@ function stepText(line: LogLine, step: string): string {
   const failure = failureOf(line);
   const state = reason === undefined ? 'has no conditions yet' : `is ${text(reason)}`;
   // Its conditions are about the server of before.
-  const done = step === 'release' ? 'has no finalizer of the operator any more' : `${state} after ${action}`;
+  const done = step === 'release' ? 'no longer has a finalizer of the operator' : `${state} after ${action}`;
   const what = failure === '' ? done : `${state}: ${action} failed${failure}`;
   const took = durationMs === undefined ? [] : [`${text(durationMs)} ms`];
   return `${objectOf(line)} ${what}${inBrackets([...details(line, ['reason']), ...took])}`;

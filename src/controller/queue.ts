@@ -129,7 +129,7 @@ export class WorkQueue {
 
   /**
    * Forgets delay and backoff of a key whose object no longer exists, and its place in the queue. A worker that has the key still
-   * calls `done`; if the key was added meanwhile, it becomes ready again then: the end of the object may be what is new.
+   * calls `done`; if the key was added in between, it becomes ready again then: the end of the object may be what is new.
    */
   drop(key: string): void {
     this.#failures.delete(key);

@@ -8,7 +8,7 @@ import { KubeError, isRefusal, refusalOf } from './error.ts';
 
 /** For how long a read has to fail before an object reports it (ms). */
 const PATIENCE_MS = 10_000;
-/** After such a pause, a failure begins anew: nothing has needed the read since (ms). Longer than the pauses between two retries. */
+/** After such a pause, a failure counts as the first one: nothing has needed the read since (ms). Longer than the pauses between two retries. */
 const FORGOTTEN_MS = 15 * 60_000;
 
 /** A read that fails again and again. The message has the words of the API server, never what the object holds. */

@@ -424,7 +424,7 @@ async function readServers(caller: Caller, endpoints: Endpoints): Promise<Server
   return body && parseServerList(body.value, body.isFirst);
 }
 
-/** Undefined if the provider has no such list. `isFirst`: a header says that it goes on. */
+/** Undefined if the provider has no such list. `isFirst`: a header says that there are more pages. */
 async function readServerList(
   caller: Caller,
   endpoints: Endpoints,

@@ -12,7 +12,7 @@ export class PagedList extends ProviderError {
   readonly servers: readonly AccountServer[];
 
   constructor(identifiers: ReadonlySet<string>, servers: readonly AccountServer[]) {
-    const why = 'the answer is one page of a list that goes on, and the operator can read no further one';
+    const why = 'the answer is one page of a list with more pages, and the operator can read no further one';
     super('PROVIDER_PROTOCOL', failureMessage('listServers', why));
     this.identifiers = identifiers;
     this.servers = servers;

@@ -134,7 +134,7 @@ export const variantsSchema = z.strictObject({
   shutdownMs: z.number().min(0).exactOptional().describe('how long a server that obeys takes to shut down'),
   startsAfterMs: msOrForever
     .exactOptional()
-    .describe('a server that was shut down starts by itself after this many milliseconds; null: never'),
+    .describe('a server that was shut down starts unasked after this many milliseconds; null: never'),
   wakes: z.enum(CHOICES.wakes).exactOptional().describe('the state of a server that was dormant until now'),
   asleep: z
     .enum(CHOICES.asleep)

@@ -259,7 +259,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
     for (const { command } of typedBelow('start, stop, suspend and reboot'))
       said.push(await type(command.replace('suspend web', 'suspend web --yes')));
     expect(said.join('')).toMatch(
-      /^web is to be off: .*\nweb is to be on: .*\nweb is to be restarted: .*\nweb is to be dormant: .*\n$/,
+      /^web will be off: .*\nweb will be on: .*\nweb will be restarted: .*\nweb will be dormant: .*\n$/,
     );
     expect((await world.get('web'))?.spec.power).toBe('Dormant');
   });

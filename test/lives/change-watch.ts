@@ -134,7 +134,7 @@ export class ChangeWatch {
       if (isTold) return [];
       const differing = differencesOf(object, shown(server, object));
       return differing.map(
-        ({ field, from, to }) => `${keyOf(object)} has ${field} ${from} instead of ${to}, and says nothing`,
+        ({ field, from, to }) => `${keyOf(object)} has ${field} ${from} instead of ${to}, without telling`,
       );
     });
   }

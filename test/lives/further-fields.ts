@@ -15,7 +15,7 @@ export const USER_DATA_MARK = 'mark-of-the-user-data';
 
 /** Name of the Secret and of the ConfigMap, and of the key in each, with user data. */
 export const USER_DATA_NAME = 'user-data';
-/** What is in each of them, as long as it is there. */
+/** What is in each of them, while it is there. */
 export const USER_DATA_OF = {
   Secret: `#cloud-config\nhostname: ${USER_DATA_MARK}-of-the-secret\n`,
   ConfigMap: `#cloud-config\nhostname: ${USER_DATA_MARK}-of-the-config-map\n`,

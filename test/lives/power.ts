@@ -169,7 +169,7 @@ export class PowerPeople {
     const recent = [...this.#versions.values()].flatMap((versions) => recentOf(versions, at - UNDER_WAY_MS));
     const holders = recent.filter(({ object }) => isSame(identifier, identifierOf(object)));
     const own = holders.filter(({ object }) => ownership.ownedBy(object).has(serial));
-    // A look takes a server without own addresses for that of the object (documented limit).
+    // A look takes a server without own addresses for the object's (documented limit).
     const shows = simulation.fleet.history().find((life) => life.serial === serial)?.shows;
     const candidates = own.length > 0 || shows === 'all' ? own : holders;
     const asking = candidates.filter(({ object, deleted }) => !deleted && asks(object, call));

@@ -214,7 +214,7 @@ export class PriceWatch {
     return this.#awake;
   }
 
-  /** Shows what the server cost awake; no price if the record has none, since then nobody knows it. */
+  /** Shows what the server cost awake; no price if the record has none, since it is not known then. */
   #asIfAwake(object: VirtualServer): VirtualServer {
     const { metadata, status } = object;
     if (status?.price === undefined) return object;

@@ -141,14 +141,14 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/shown-cancelled.test.ts'],
   },
   {
-    name: 'waits for ever for the list of a provider that keeps cancelled servers in it',
+    name: 'waits without end for the list of a provider that keeps cancelled servers in it',
     file: 'src/virtual-server/operations/shown-cancelled.ts',
     find: "return purpose === 'cancel' && isKnown && isStuck ? answer : denial;",
     replace: 'return isStuck ? denial : denial;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
   },
   {
-    name: 'goes on with a cancelled server that nothing identifies, as if it were shown',
+    name: 'continues with a cancelled server that nothing identifies, as if it were shown',
     file: 'src/virtual-server/operations/shown-cancelled.ts',
     find: "return purpose === 'cancel' && isKnown && isStuck ? answer : denial;",
     replace: "return purpose === 'cancel' && isStuck ? answer : denial;",
@@ -499,7 +499,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
   },
   {
-    name: 'lets a disk go back to a size below that of the server',
+    name: 'lets a disk go back below the size that the server has',
     file: 'src/api/ordered-fields.ts',
     find: 'return after === size || (mayChange && LARGER.value(size, after));',
     replace: 'return mayChange || after === size;',
@@ -694,7 +694,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
-    name: 'cleans up after no object that goes while a conflict is looked at',
+    name: 'cleans up after no object that goes while a conflict is examined',
     file: 'src/controller/queue.ts',
     find: 'this.#line.leave(ready);\n    this.#ready.delete(key);',
     replace:
@@ -1384,7 +1384,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
   },
   {
-    name: 'does not see in a header that the list of servers goes on',
+    name: 'does not see in a header that the list of servers has more pages',
     file: 'src/provider/account.ts',
     find: "isFirst: hasNextLink(answer.headers['link'])",
     replace: "isFirst: hasNextLink(answer.headers['no-link'])",
@@ -2821,7 +2821,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/accounts/accounts.test.ts'],
   },
   {
-    name: 'says nothing of a Secret that the API server keeps failing to show',
+    name: 'is silent about a Secret that the API server keeps failing to show',
     file: 'src/kube/failing-reads.ts',
     find: 'if (last.monotonic - since.monotonic < PATIENCE_MS) return error;',
     replace: 'if (since.monotonic >= 0) return error;',
@@ -2849,7 +2849,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/kube/failing-reads.test.ts'],
   },
   {
-    name: 'says nothing of a definition that the API server keeps failing to show',
+    name: 'is silent about a definition that the API server keeps failing to show',
     file: 'src/virtual-server/operations/cancel.ts',
     find: 'if (!isUnreadable(error)) throw error;',
     replace: 'if (!isUnreadable(error) || error.code !== "Forbidden") throw error;',
@@ -3906,7 +3906,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/shown-cancelled.test.ts'],
   },
   {
-    name: 'takes the word of another account for that of the server',
+    name: 'takes the word of another account for the word of the account that has the server',
     file: 'src/virtual-server/operations/shown-cancelled.ts',
     find: 'const problem = await problemOf(session, account);',
     replace: 'const problem = await problemOf(session, undefined);',
@@ -3997,7 +3997,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/late-server.test.ts'],
   },
   {
-    name: 'remembers the product of the present spec as that of a failed order',
+    name: 'remembers the product of the present spec for a failed order',
     file: 'src/virtual-server/decision/known-record.ts',
     find: 'ordered !== undefined && ordered.attempt === attempt &&',
     replace: "ordered !== undefined && ordered.attempt === '' &&",

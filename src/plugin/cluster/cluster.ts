@@ -345,7 +345,7 @@ export class ClusterView {
     return this.#http.close();
   }
 
-  /** The object that a mistyped name or an identifier stands for, as a hint. */
+  /** The object that a mistyped name or an identifier means, as a hint. */
   async #meant(name: string, list: () => Promise<(VirtualServer | VirtualServerSet)[]>): Promise<string[]> {
     // The user may have no right to list.
     const objects = await list().catch(() => []);

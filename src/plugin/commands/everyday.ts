@@ -18,7 +18,7 @@ import { clean } from '../terminal/terminal.ts';
 export interface Action {
   /** What an object is without any change, such as `already paused`. */
   unchanged: string;
-  /** The command that shows what comes of it. */
+  /** The command that shows the result. */
   follow?: 'wait' | 'status';
   server: (context: Context, server: VirtualServer) => Promise<string | undefined>;
   set: (context: Context, set: VirtualServerSet) => Promise<string | undefined>;
@@ -129,7 +129,7 @@ export const reconciling = (now: number): Action => ({
   set: (_context, set) => {
     throw new CommandError(
       EXIT.usage,
-      `set/${set.metadata.name}: a set has no server of its own to read again: name its members`,
+      `set/${set.metadata.name}: a set is not a server, and is not read again: name its members`,
     );
   },
 });

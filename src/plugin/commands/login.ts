@@ -52,7 +52,7 @@ export async function login(context: Context, options: LoginOptions): Promise<vo
   const { secret } = options;
   const before = (await cluster.findObject('v1', 'secrets', secret)) as Stored | undefined;
   const catalog = await catalogFor(context, secret);
-  // Standard input may stay open for ever.
+  // Standard input may stay open without end.
   if (before !== undefined && !options.yes && !isInteractive(context.terminal)) throw cannotAsk();
   // What a user pastes or types comes after the question, and a mistake in standard input before it.
   const given = isInteractive(context.terminal) ? undefined : await readKey(context, options.keyId);

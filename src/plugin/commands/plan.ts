@@ -181,7 +181,7 @@ async function manifests(
     unknown,
     created,
     secrets,
-    ignored: counts.length === 0 ? [] : [`not looked at: ${counts.join(', ')}`],
+    ignored: counts.length === 0 ? [] : [`not examined: ${counts.join(', ')}`],
   };
 }
 

@@ -40,7 +40,7 @@ export const stopping = ({ force }: StopOptions): Action => {
     server: async (context, server) => {
       await switches.server(context, server);
       await annotateNow(context, server, FORCE_OFF_ANNOTATION);
-      return onceResumed(server, `is to be off: ${asking('switch it off by force')}`);
+      return onceResumed(server, `will be off: ${asking('switch it off by force')}`);
     },
     set: (_context, set) => {
       throw new CommandError(EXIT.usage, `set/${set.metadata.name}: --force is for single servers: name its members`);
@@ -90,10 +90,10 @@ export const rebooting = (): Action => {
         throw new CommandError(EXIT.failed, `${metadata.name} has no server that could be restarted`);
       await annotateNow(context, server, REBOOT_ANNOTATION);
       await noteLack(context, 'reboot', server, helpFor('reboot', server, context.cluster.where));
-      return onceResumed(server, `is to be restarted: ${asking('restart it, once')}`);
+      return onceResumed(server, `will be restarted: ${asking('restart it, once')}`);
     },
     set: (_context, set) => {
-      throw new CommandError(EXIT.usage, `set/${set.metadata.name}: a set has no server of its own: name its members`);
+      throw new CommandError(EXIT.usage, `set/${set.metadata.name}: a set is not a server: name its members`);
     },
   };
 };

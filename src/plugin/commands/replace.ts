@@ -53,7 +53,7 @@ export async function replace(context: Context, name: string, options: ReplaceOp
     print(context, [`${name} is gone; ${next.metadata.name} has replaced it`]);
     return;
   }
-  // Standard input cannot give both the manifest and the answer, and may stay open for ever.
+  // Standard input cannot give both the manifest and the answer, and may stay open without end.
   if (!options.yes && options.filename === '-') throw cannotAsk();
   const wanted = await wantedBy(context, old, options);
   if (next === undefined) await check(context, old, wanted);

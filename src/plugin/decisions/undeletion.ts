@@ -189,7 +189,7 @@ function requireTaker(taker: VirtualServer, between: VirtualServer, where: strin
   const kept = `${between.metadata.name} keeps the server`;
   if (record !== undefined && holdsSomething(record)) {
     const keep = `${undeleteAs(name, between.metadata.name, where)}   # ${between.metadata.name} keeps it for good`;
-    throw failed(`there is a new ${name} with a server or an order of its own: ${kept}`, keep, status);
+    throw failed(`there is a new ${name} that has its own server or order: ${kept}`, keep, status);
   }
   // The object between has no protection, because this command deletes it.
   const giver = { ...between, spec: restoredOf(between).spec as VirtualServer['spec'] };

@@ -118,7 +118,7 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
     default: {
       // The server ends by its time only: an earlier version has not recorded since when it is ready.
       const isOver = (endTimeOf(after, scene.now) ?? Infinity) <= scene.now && cancelIsForbidden(after) === undefined;
-      const what = `cancels ${serverOf(after)}, because its time is over: ${endText(after, scene.now)}`;
+      const what = `cancels ${serverOf(after)}, because its time has passed: ${endText(after, scene.now)}`;
       if (isOver && wasLetLive(before, scene))
         return { verb: 'cancel', detail: joined(fields, what), cancelled: [costsOf(after, scene)] };
       const { text: inPlace, resized, impossible } = changeInPlaceOf(before, after, scene);

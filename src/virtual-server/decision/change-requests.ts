@@ -43,7 +43,7 @@ export function seenRequests(at: View, record: Held): SeenRequests | undefined {
   return known?.text === text ? known : { text, since: at.monotonic };
 }
 
-/** The record after a read of its server: without the requests, if reads show what they send, or none can have an effect any more. */
+/** The record after a read of its server: without the requests, if reads show what they send, or none can still have an effect. */
 export function settled(at: View, record: Held, server: Server): Held {
   const [requests, seen] = [requestsIn(record), seenRequests(at, record)];
   if (requests === undefined || seen === undefined) return record;

@@ -160,7 +160,7 @@ function ageOf(at: View, record: Held): number {
 
 export const hasPrice = ({ price, isUnpriced }: Cost): boolean => price !== undefined || isUnpriced === true;
 
-/** No shutdown reserves room for it any more. */
+/** Shutdowns no longer reserve room for it. */
 export const unreserved = (change: RecordedChange): RecordedChange => without(change, 'price', 'isUnpriced');
 
 /** The note of a change that was not made, and is not sent again. */
@@ -446,7 +446,7 @@ function shutdownFailed({ at, record, changes }: About): Finding {
   const why = problem === undefined ? [] : [ended(problem.said)];
   const message =
     `Server ${record.identifier} has to be off for ${purposeOf(changes)}, but the last ${MOST_ASKS} requests to shut it down failed. ` +
-    [...why, 'The operator asks no more'].join(' ') +
+    [...why, 'The operator has stopped asking'].join(' ') +
     `. ${shutDownYourself(changes)}`;
   return { reason: 'StopRequired', message };
 }

@@ -154,7 +154,7 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
   return isDeepEqual(price, known) ? record : { ...record, price };
 }
 
-/** What each read decides anew. */
+/** What each read decides again. */
 const OF_READ = ['amount', 'unstatedSince', 'isDormant', 'extraCores', 'extraMemory', 'period', 'otherPeriod'] as const;
 
 /** Earlier versions wrote no period, nor that a server is dormant. A provider that shows no period looks the same. */

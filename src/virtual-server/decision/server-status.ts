@@ -132,7 +132,7 @@ export function wasRead({ status }: VirtualServer, record: ServerRecord): boolea
 
 /**
  * True if the server was shown as one that is not cancelled, or was adopted. A provider may show one in the making as removed, and
- * nobody adopts such a server.
+ * such a server is not adopted.
  */
 export function wasSeenAlive(object: VirtualServer, record: ServerRecord): boolean {
   if (record.readyAt !== undefined || record.mode === 'adopt') return true;

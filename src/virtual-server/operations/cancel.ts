@@ -318,7 +318,7 @@ function isAskedLately({ memo, monotonic, timing }: View, identifier: string | u
 }
 
 /**
- * Whether what the provider shows after the DELETE confirms its word: a server that says so, that has stopped running, or
+ * Whether what the provider shows after the DELETE confirms its word: a server that is shown as cancelled, that has stopped running, or
  * certainly another one. `before`: the server as it was read right before the DELETE. A server that did not run then shows nothing
  * new.
  */

@@ -45,7 +45,7 @@ import { cameOf, switchServer, type Answered } from './switch.ts';
 
 /** Of calls in a row, while the server is off. */
 const MOST_FAILURES = 4;
-/** After so many requests in a row without an answer, the pause is so long that none of them can have an effect any more (ms). */
+/** After so many requests in a row without an answer, the pause is so long that none of them can still have an effect (ms). */
 const MOST_LOST = 8;
 const LOST_PAUSE_MS = 2 * REQUESTS_MS;
 /** How long a server may take to start before it is asked again (ms). */

@@ -37,7 +37,7 @@ export async function unlessCancelled(
   const isKnown = recognizeFor(purpose, view, record, answer).ok;
   if (isOfUse && isKnown) return answer;
   const denial = await denialOf(visit, record, session);
-  // A list may keep a cancelled server for ever, and the answer to another DELETE tells more.
+  // A list may keep a cancelled server without end, and the answer to another DELETE tells more.
   const isStuck = denial.type === 'serverNotFound' && denial.detail === LISTED && !saysGone(view.object, record);
   return purpose === 'cancel' && isKnown && isStuck ? answer : denial;
 }

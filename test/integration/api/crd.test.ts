@@ -264,7 +264,7 @@ describe('the lock on the fields of an order', () => {
     else await expect(edited).rejects.toThrow(`: spec.${locked.join(', spec.')}, which the order sent`);
   });
 
-  it.each(['annotation', 'mirror'] as const)('waits for a request that the %s knows, and says so', async (where) => {
+  it.each(['annotation', 'mirror'] as const)('waits for a request that the %s knows, and tells it', async (where) => {
     const changeRequests = { identifier: 'srv1', at: '2026-01-01T00:00:00Z' };
     const created = await createWith({ changePolicy: 'Online', diskSize: 20480 });
     const record = { ...ATTEMPTED.record, ...(where === 'mirror' && { changeRequests }) };

@@ -119,7 +119,7 @@ it('shows what each manifest would do, changes nothing, and exits as documented'
   expect(detailOf(plan, 'adopted')).toContain(`adopts server ${identifier}`);
   expect(detailOf(plan, 'guarded')).toContain('spec.deletionProtection is true');
   expect(detailOf(plan, 'left')).toContain('keeps running');
-  expect(plan.notes).toContain('not looked at: 1 Service');
+  expect(plan.notes).toContain('not examined: 1 Service');
   expect(plan.prices[world.namespace]).toEqual({
     before: { price: 4072, unknown: 0 },
     // One of the two orders has a disk that no server has.
@@ -181,7 +181,7 @@ it('predicts the cancellation for a ttl in the past, which the guards warn about
   );
   const over = await planned(plugin, '-f', join(path, 'web.yaml'));
   expect([verbs(over.plan), over.plan.summary]).toEqual([{ web: 'cancel' }, expect.objectContaining({ cancel: 1 })]);
-  expect(detailOf(over.plan, 'web')).toContain('because its time is over');
+  expect(detailOf(over.plan, 'web')).toContain('because its time has passed');
   const lost = await planned(plugin, '-f', join(path, 'lost.yaml'));
   expect([lost.code, verbs(lost.plan)]).toEqual([1, { lost: 'refuse' }]);
   expect(detailOf(lost.plan, 'lost')).toContain(`SecretNotFound: Secret ${world.namespace}/none`);
@@ -280,7 +280,7 @@ it('refuses a kind or a version that our group does not have, instead of looking
     'no kind "VirtualSever" in vps-operator.dev/v1alpha1: did you mean VirtualServer?',
   );
   expect(detailOf(plan, 'old')).toBe('no version "vps-operator.dev/v1": use vps-operator.dev/v1alpha1');
-  expect(plan.notes).toContain('not looked at: 1 VirtualServer');
+  expect(plan.notes).toContain('not examined: 1 VirtualServer');
   expect(code).toBe(1);
 });
 

@@ -29,22 +29,22 @@ const sent = ({ simulator }: World): string[] => simulator.ledger.power().map(({
 
 it('stops, starts, suspends and restarts a server', async (context) => {
   const { world, vps } = await withServer(context);
-  expect(await vps('stop', 'web')).toEqual([0, 'web is to be off: the operator asks the provider to shut it down\n']);
+  expect(await vps('stop', 'web')).toEqual([0, 'web will be off: the operator asks the provider to shut it down\n']);
   await world.waitForReason('web', 'PoweredOff', 'Ready');
   expect(await vps('wait', 'web')).toEqual([0, 'web is ready\n']);
   expect(await vps('stop', 'web')).toEqual([0, 'web is already to be off\n']);
   expect(await vps('reboot', 'web')).toEqual([1, expect.stringContaining('kubectl vps start web') as string]);
-  expect(await vps('start', 'web')).toEqual([0, 'web is to be on: the operator asks the provider to start it\n']);
+  expect(await vps('start', 'web')).toEqual([0, 'web will be on: the operator asks the provider to start it\n']);
   await world.waitForReason('web', 'Available', 'Ready');
   expect(await vps('reboot', 'web')).toEqual([
     0,
-    'web is to be restarted: the operator asks the provider to restart it, once\n',
+    'web will be restarted: the operator asks the provider to restart it, once\n',
   ]);
   await world.waitForReason('web', 'Rebooted', 'Rebooted');
   expect(await vps('suspend', 'web')).toEqual([2, expect.stringContaining('--yes') as string]);
   expect(await vps('suspend', 'web', '--yes')).toEqual([
     0,
-    'web is to be dormant: the operator asks the provider to make it dormant\n',
+    'web will be dormant: the operator asks the provider to make it dormant\n',
   ]);
   await world.waitForReason('web', 'Dormant', 'Ready');
   expect(sent(world)).toEqual(['shutdown', 'power-on', 'reboot', 'dormant']);
@@ -54,7 +54,7 @@ it('switches a server off by force that ignores the shutdown', async (context) =
   const { world, vps } = await withServer(context, { shutdown: 'ignored' });
   expect(await vps('stop', 'web', '--force')).toEqual([
     0,
-    'web is to be off: the operator asks the provider to switch it off by force\n',
+    'web will be off: the operator asks the provider to switch it off by force\n',
   ]);
   const off = await world.waitForReason('web', 'PoweredOff', 'Ready');
   expect(condition(off, 'Ready')).toMatchObject({ status: 'True' });
@@ -89,7 +89,7 @@ it('says of objects without a running server what will not happen', async (conte
   expect(await vps('pause', 'web')).toEqual([0, expect.stringContaining('paused') as string]);
   expect(await vps('stop', 'web')).toEqual([
     0,
-    'web is to be off: the operator asks the provider to shut it down when the object is resumed\n',
+    'web will be off: the operator asks the provider to shut it down when the object is resumed\n',
   ]);
 });
 

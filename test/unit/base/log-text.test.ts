@@ -62,7 +62,7 @@ describe('the log as text', () => {
         attempt: undefined,
         events: ['ServerCancelled'],
       },
-      '2026-11-20T21:52:31Z team/web has no finalizer of the operator any more (events ServerCancelled, 5.2 ms)',
+      '2026-11-20T21:52:31Z team/web no longer has a finalizer of the operator (events ServerCancelled, 5.2 ms)',
     ],
     [
       'that a request is sent',

@@ -1,4 +1,4 @@
-/** Which word a mistyped one stands for. */
+/** Which word a mistyped one means. */
 import { expect, it } from 'vitest';
 import { MAX_COMPARED, similarTo } from '../../../src/base/similar.ts';
 

@@ -28,7 +28,7 @@ it('cleans up after an object that goes while the controller reads it after a co
       reconcile: async (visited, known) => {
         try {
           if (known === undefined) return {};
-          // A write of its own that the watch has not reported; then a user removes the finalizer, and the next write conflicts.
+          // Its own write that the watch has not reported; then a user removes the finalizer, and the next write conflicts.
           objects.saw({ ...known, metadata: { ...known.metadata, resourceVersion: '100' } });
           objects.remember(known.metadata.uid, { ...objects.memo(known.metadata.uid), failures: 7 });
           throw new KubeError('Conflict', 'newer', { status: 409 });

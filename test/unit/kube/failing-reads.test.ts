@@ -36,7 +36,7 @@ describe('a read that the API server answers with an error', () => {
     );
   });
 
-  it('begins anew after a success, and for each name', async () => {
+  it('starts over after a success, and for each name', async () => {
     const { timers, read, failed } = setUp();
     await failed(BROKEN);
     timers.advance(60_000);
@@ -47,7 +47,7 @@ describe('a read that the API server answers with an error', () => {
     expect(isUnreadable(await failed(BROKEN))).toBe(true);
   });
 
-  it('begins anew if nothing has needed it for a long time', async () => {
+  it('starts over if nothing has needed it for a long time', async () => {
     const { timers, failed } = setUp();
     // The object that needed the read was deleted after the first failure.
     await failed(BROKEN);

@@ -92,7 +92,7 @@ it.each([
 );
 
 it.each([{ words: ['login'] }, { words: ['replace', 'web', '-f', '-'] }])(
-  '$words asks for --yes before it reads standard input, which may stay open for ever',
+  '$words asks for --yes before it reads standard input, which may stay open without end',
   async ({ words }) => {
     const { file } = await cluster();
     const { terminal, err } = terminalOf();

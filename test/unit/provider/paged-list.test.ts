@@ -19,7 +19,7 @@ describe('an answer is one page if it says', () => {
       'links.pages.next, as at DigitalOcean',
       { srv1, links: { pages: { next: 'https://x/servers?page=2', last: 'https://x/servers?page=9' } } },
     ],
-    ['meta with a status of its own', { srv1, meta: { status: 200, next: 'https://x/servers?page=2' } }],
+    ['meta with its own status', { srv1, meta: { status: 200, next: 'https://x/servers?page=2' } }],
     ['meta with a status and a total', { srv1, meta: { status: 'ok', total: 30 } }],
     ['pagination with the status', { srv1, pagination: { status: 'partial', has_more: true } }],
     ['HAL with an array of links', { srv1, _links: { next: [{ href: '/servers?page=2' }] } }],

@@ -140,7 +140,7 @@ describe('a 403', () => {
     { error: 'The server exists, but the key may not read it' },
     { error: 'This page does not exist' },
     { error: 'Your subscription does not exist' },
-    { error: 'Your access to virtual servers does not exist any more' },
+    { error: 'Your access to virtual servers does not exist any longer' },
     { error: 'Your IP address does not exist in the allow list' },
     { error: 'The right to servers does not exist' },
     '<html><body>Server does not exist</body></html>',

@@ -38,7 +38,7 @@ describe('without a key', () => {
   it.each([
     { object: web(), until: 'before an order' },
     { object: webWith(HELD, { status: READY, deleting: true }), until: 'before a cancellation' },
-  ])('because the API server keeps failing to read the Secret, the object says so: $until', async ({ object }) => {
+  ])('because the API server keeps failing to read the Secret, the object tells it: $until', async ({ object }) => {
     const timers = new FakeTimers(NOW);
     const reads = new FailingReads(timers);
     const broken = new KubeError('ServerError', 'unable to transform key', { status: 500 });

@@ -413,7 +413,7 @@ describe('a template that goes back', () => {
     expect(does(planOf(...asList(returning(shape, shows))))).toEqual(['create web-1']);
   });
 
-  it('waits while the change may be under way, and says so', () => {
+  it('waits while the change may be under way, and tells it', () => {
     const [set, object] = returning(
       { spec: BEFORE, grown: GROWN },
       { specs: { diskSize: 10240 }, record: { changeRequests: OPEN } },

@@ -50,7 +50,7 @@ describe('the first status of a new spec', () => {
     expect(pendingOf({ changePolicy: 'Online' }, { fields: before })).toBeUndefined();
   });
 
-  it('says nothing if the operator changes nothing, or makes no calls', () => {
+  it('tells nothing if the operator changes nothing, or makes no calls', () => {
     expect(pendingOf({})).toBeUndefined();
     expect(pendingOf({ changePolicy: 'Never' })).toBeUndefined();
     expect(pendingOf({ changePolicy: 'Online' }, { annotations: { [PAUSED_ANNOTATION]: 'true' } })).toBeUndefined();

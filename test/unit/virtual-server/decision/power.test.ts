@@ -189,7 +189,7 @@ describe('a guest that ignores the request to shut down', () => {
     expect(stepOf('Off', state, { last, now: NOW + 4 * MINUTE }).reason).toBe('Stopping');
   });
 
-  it('says so in words that do not change at each read', () => {
+  it('is told in words that do not change at each read', () => {
     const says = [6, 7, 9].map((minutes) => stepOf('Off', 'on', { last, now: NOW + minutes * MINUTE }).says);
     expect(new Set(says).size).toBe(1);
   });

@@ -1,4 +1,4 @@
-/** A server that is shown as removed for a while, such as during a move, and that is locked meanwhile: another DELETE cancels it later. */
+/** A server that is shown as removed for a while, such as during a move, and that is locked in that time: another DELETE cancels it later. */
 import { expect, it } from 'vitest';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import { PRICED, NOW, SERVER, webWith } from '../../../fixtures/decision.ts';

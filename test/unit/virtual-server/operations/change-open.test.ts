@@ -1,4 +1,4 @@
-/** What the record tells about requests that change a server: from before the first is sent until none can have an effect any more. */
+/** What the record tells about requests that change a server: from before the first is sent until none can still have an effect. */
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { mayBeChanging } from '../../../../src/api/ordered-fields.ts';

@@ -30,7 +30,7 @@ interface World {
   changes: number;
 }
 
-/** How the world goes on. */
+/** How the world continues. */
 interface Course {
   minutes: number;
   /** What a change makes of the server. Default: nothing. */
@@ -40,7 +40,7 @@ interface Course {
   answer?: Answers['changed'];
   /** A new process begins so often (minutes). Default: never. */
   restarts?: number;
-  /** The server starts by itself before the next visit. */
+  /** The server starts unasked before the next visit. */
   startsItself?: true;
 }
 

@@ -346,7 +346,7 @@ describe('a change that needs the server off', () => {
     expect(messageIn(next)).toContain('never switches a server off by force');
   });
 
-  it('starts a server again whose status after the shutdown may not mean off, and says so', async () => {
+  it('starts a server again whose status after the shutdown may not mean off, and tells it', async () => {
     const halted = { ...DEVICES, status: 'halted' };
     const early = await visited(stopping(), { answers: { server: halted } });
     expect(early.switches).toEqual([]);

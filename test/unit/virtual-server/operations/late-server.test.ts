@@ -43,7 +43,7 @@ describe('a server of another product than the failed order', () => {
     expect(visited.requests).toEqual([]);
   });
 
-  it('is told by the product of the order, not by that of a later spec', async () => {
+  it('is told by the product of the order, not of a later spec', async () => {
     const ordered = await visit(web(), { answers });
     const own = held(ordered);
     expect(own).toMatchObject({ ordered: { product: 'VPSX4' } });

@@ -75,7 +75,7 @@ const CALLS: Readonly<Record<PowerCall, () => Promise<Visited>>> = {
   reboot: () => switched(held(annotated(REBOOT_ANNOTATION))),
 };
 
-/** What makes each operation act, and the line that says so. */
+/** What makes each operation act, and the line that tells it. */
 const ACTS: Readonly<
   Record<Exclude<Operation['type'], 'follow' | 'look' | 'wait' | 'park'>, [() => Promise<Visited>, RegExp]>
 > = {
@@ -118,7 +118,7 @@ const ACTS: Readonly<
   ],
   release: [
     () => visit(held({ deleting: true }), { memo: GONE }),
-    /^default\/web has no finalizer of the operator any more \(.*identifier srv1, events ServerGone\)$/,
+    /^default\/web no longer has a finalizer of the operator \(.*identifier srv1, events ServerGone\)$/,
   ],
   record: [
     () =>
@@ -169,7 +169,7 @@ describe('the log at its usual level', () => {
       expect.stringMatching(
         /^default\/web .* after trying to cancel its server \(attempt a1, task 7, identifier srv1, cancellation confirmed\)$/,
       ),
-      'default/web has no finalizer of the operator any more (attempt a1, task 7, identifier srv1, events ServerCancelled)',
+      'default/web no longer has a finalizer of the operator (attempt a1, task 7, identifier srv1, events ServerCancelled)',
     ]);
   });
 
@@ -200,7 +200,7 @@ describe('the log at its usual level', () => {
     expect((await visit(held({ deleting: true }), given)).calls).not.toContain('delete');
   });
 
-  it('says so if a call is not sent after its line', async () => {
+  it('is told if a call is not sent after its line', async () => {
     let asked = 0;
     const object = held({ spec: { power: 'Off' } });
     const visited = await visit(object, { answers: { server: SERVER, power: 'accepted' }, leads: () => ++asked === 1 });

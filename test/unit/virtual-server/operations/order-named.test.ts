@@ -149,7 +149,10 @@ describe('a listed server with the name of the object, which has lost its record
     { what: 'answers 429', listed: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down') },
     { what: 'answers 403', listed: new ResponseError(403, 'may not', { code: 'PROVIDER_FORBIDDEN' }) },
     { what: 'answers something else', listed: new ProviderError('PROVIDER_PROTOCOL', 'no list') },
-    { what: 'goes on after the page that lacks it', listed: new PagedList(new Set(['a']), [{ identifier: 'a' }]) },
+    {
+      what: 'has more pages after the one that lacks it',
+      listed: new PagedList(new Set(['a']), [{ identifier: 'a' }]),
+    },
   ])('is waited for if the list $what, also for a process that has never read it', async ({ listed }) => {
     for (const known of [{}, { listsServers: true as const }]) {
       const visited = await ordering(accepted, { ...known, answers: { listed } });

@@ -44,7 +44,7 @@ describe.each<[string, CreateOutcome & object]>([
     const waits = await repeated(web({}), { ...given, refusesStatus: refusal });
     expect(count(waits.seen, call)).toBe(1);
     const { object = web({}), memo } = waits;
-    // The status says so as soon as it can be written, and the order follows in time.
+    // The status tells it as soon as it can be written, and the order follows in time.
     const told = await visit(object, { ...given, memo, now: NOW + 120_000 });
     expect(told.requests).toEqual([]);
     expect(shownBy(told).reason).toBe(order.kind === 'refused' ? 'CreateRejected' : 'ProviderRateLimited');

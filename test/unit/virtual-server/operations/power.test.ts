@@ -40,7 +40,7 @@ describe('a call about power', () => {
     expect(result.memo.evidence.power).toMatchObject({ due: undefined, last: { call: 'shutdown', count: 1 } });
   });
 
-  it('needs a read of its own visit: the machine may have been suspended since an earlier one', async () => {
+  it('needs a read in the same visit: the machine may have been suspended since an earlier one', async () => {
     const object = withPower('Off', 'running');
     const first = await visited(object, SERVER, { refusesStatus: new KubeError('Unreachable', 'away'), fails: true });
     expect(first.calls).toEqual(['read', 'refused']);

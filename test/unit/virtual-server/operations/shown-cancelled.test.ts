@@ -1,4 +1,4 @@
-/** A server that the provider shows as cancelled is nobody's server any more, whoever can tell whose it was. */
+/** A server that the provider shows as cancelled belongs to no object, whatever tells which one it belonged to. */
 import { describe, expect, it } from 'vitest';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
@@ -21,7 +21,7 @@ interface Course {
   hours?: number;
 }
 
-/** Visits the object until it is gone or the time is over. */
+/** Visits the object until it is gone or the time has passed. */
 async function after(object: VirtualServer, { answers, given = {}, hours = 3 }: Course): Promise<Visited[]> {
   const visits: Visited[] = [];
   let now = NOW;

@@ -151,7 +151,7 @@ describe('an order with user data of a Secret', () => {
     expect([requests, currentReason(after?.status?.conditions)]).toEqual([[], 'UserDataNotFound']);
   });
 
-  it('with a byte order mark is not sent, and says so', async () => {
+  it('with a byte order mark is not sent, which the object tells', async () => {
     const { requests, object: after } = await order(`\u{feff}${TEXT}`);
     expect(requests).toEqual([]);
     expect(after && recordOf(after)).toBeUndefined();

@@ -72,7 +72,7 @@ describe('the reads after a start', () => {
     ['of which a change is under way', webWith({ ...READY, change }, { status: running })],
     ['whose restart is overdue', asking(REBOOT_ANNOTATION, '2026-01-01T23:59:00Z')],
     ['whose restart is yet to come', asking(REBOOT_ANNOTATION, '2026-01-02T00:09:00Z')],
-    ['that is to be switched off by force', asking(FORCE_OFF_ANNOTATION, '2026-01-01T23:59:00Z')],
+    ['that will be switched off by force', asking(FORCE_OFF_ANNOTATION, '2026-01-01T23:59:00Z')],
     ['that you have said to be gone', asking(SERVER_GONE_ANNOTATION, 'srv1')],
     ['that runs and should be off', webWith(READY, { status: running, spec: { power: 'Off' } })],
     ['that runs and should be dormant', webWith(READY, { status: running, spec: { power: 'Dormant' } })],
