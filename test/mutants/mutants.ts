@@ -5786,6 +5786,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-open.test.ts'],
   },
   {
+    name: 'keeps a server off for as long a pause as the provider asks for',
+    file: 'src/virtual-server/operations/change.ts',
+    find: 'failedSends >= MOST_FAILURES || isLongPause;',
+    replace: 'failedSends >= MOST_FAILURES || (isLongPause && failedSends > 1);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
+  },
+  {
     name: 'keeps a server off for an hour because requests had no answer',
     file: 'src/virtual-server/operations/change.ts',
     find: 'const isRepeated = isLost && !isStopped && failuresOf(at, record) + 1 >= MOST_LOST;',

@@ -45,6 +45,8 @@ import { cameOf, switchServer, type Answered } from './switch.ts';
 
 /** Of calls in a row, while the server is off. */
 const MOST_FAILURES = 4;
+/** A server does not stay off for a pause that the provider asks for and that is longer (ms). */
+const LONGEST_PAUSE_MS = 5 * 60_000;
 /** After so many requests in a row without an answer, the pause is so long that none of them can still have an effect (ms). */
 const MOST_LOST = 8;
 const LOST_PAUSE_MS = 2 * REQUESTS_MS;
@@ -189,8 +191,9 @@ function afterChange(
   if (answer.ok) return noted(unsent, { ...change, isUnavailable: true });
   const isStopped = changeIn(record)?.phase !== undefined;
   const failedSends = isStopped ? (changingOf(at, record)?.failedSends ?? 0) + 1 : 0;
-  const isLast = failedSends >= MOST_FAILURES;
   const { error } = answer;
+  const isLongPause = isStopped && (error.retryAfterMs ?? 0) > LONGEST_PAUSE_MS;
+  const isLast = failedSends >= MOST_FAILURES || isLongPause;
   const came = cameOf(answer);
   const isLost = came === 'unclear';
   if (came === 'refused' || isLast) {

@@ -339,6 +339,17 @@ describe('a change that needs the server off', () => {
     },
   );
 
+  it.each([
+    { minutes: 4, switches: [], refused: undefined },
+    { minutes: 60, switches: ['power-on'], refused: 'Slow down' },
+  ])('turned away for $minutes minutes while the server is off: $switches', async ({ minutes, switches, refused }) => {
+    const busy = new ProviderError('PROVIDER_RATE_LIMITED', 'Slow down', { retryAfterMs: minutes * MINUTE });
+    const next = await visited(stopping(), { answers: { server: OFF, changed: busy } });
+    expect([next.switches, noteIn(next)?.refused]).toEqual([switches, refused]);
+    const soon = await later(1, next, { answers: { server: refused === undefined ? OFF : DEVICES } });
+    expect(soon.changes).toEqual([]);
+  });
+
   it('asks you if the server ignores the shutdown, and forces nothing', async () => {
     const next = await visited(stopping(), knowing(stopping(), { since: 11, at: 11 }, true));
     expect(next.switches).toEqual([]);
