@@ -199,6 +199,7 @@ export function createSession(deps: SessionDeps): Session {
     learnListing: (identifier, runs) =>
       listing.learn(identifier, () => listing.read(() => readServers(caller, endpoints)), runs),
     listsServers: () => listing.exists(),
+    listsAll: () => listing.isWhole(),
     listsCreating: () => listing.hasCreating(),
     openOrder: () => openOrder({ caller, endpoints, timeoutMs: createTimeoutMs, clocks }),
     async pollTask(task) {
@@ -329,6 +330,8 @@ export interface Listing {
   learn(identifier: string, read: () => Promise<ServerList>, runs: () => Promise<boolean>): Promise<void>;
   /** Whether it was shown, or one page of it. */
   exists(): boolean;
+  /** Whether it was shown as a whole, or is due to be read again after one page of it. */
+  isWhole(): boolean;
   hasCreating(): boolean;
   /** Whether the account takes orders under an identifier; undefined: not known, or no longer known. */
   takesNamed(): boolean | undefined;
@@ -339,7 +342,7 @@ export interface Listing {
   ordersGo(): OrdersGo;
 }
 
-/** How long the operator believes what it has found out about servers in the making, or that a list does not exist (ms). */
+/** How long the operator believes what it has found out about servers in the making, or that a list does not exist or has pages (ms). */
 const LEARN_AGAIN_MS = 10 * 60_000;
 
 export function createListing(
@@ -348,6 +351,7 @@ export function createListing(
 ): Listing {
   let isShown = false;
   let hasCreating = false;
+  let pagedUntil = -Infinity;
   let learnsAt = -Infinity;
   let anonymousUntil = -Infinity;
   /** Stays until an order under an identifier is accepted, so that each new attempt is not told as a change. */
@@ -368,13 +372,17 @@ export function createListing(
         const listed = await read();
         if (listed === undefined && isShown) throw vanished();
         isShown ||= listed !== undefined;
+        pagedUntil = -Infinity;
         if (listed === undefined) {
           anonymousUntil = now() + LEARN_AGAIN_MS;
           isRefused = false;
         } else if (!isRefused) anonymousUntil = -Infinity;
         return listed;
       } catch (error) {
-        isShown ||= error instanceof PagedList;
+        if (error instanceof PagedList) {
+          isShown = true;
+          pagedUntil = now() + LEARN_AGAIN_MS;
+        }
         throw error;
       } finally {
         tell();
@@ -395,6 +403,7 @@ export function createListing(
       }
     },
     exists: () => isShown,
+    isWhole: () => isShown && now() >= pagedUntil,
     hasCreating: () => hasCreating,
     takesNamed,
     refusesNamed() {

@@ -24,52 +24,67 @@ const OF_SERVER = ['identifier', 'product', 'status', 'dormant', 'specs', 'zone'
 /** What surely is a server: what tells about pages may have a status too. */
 const SURELY = ['identifier', 'product'];
 
+/** APIs write `next_page`, `next-page` or `nextPage`. */
+const plain = (key: string): string => key.replaceAll(/[-_]/g, '').toLowerCase();
+
 /** Objects that tell about pages, at any depth. */
-const CONTAINER = /^_?(links?|meta|pagination|paging|pages|cursors?)$/i;
-const MORE = /next|more/i;
-const PAGES = /^(last_?page|(total_?)?pages?(_?count)?)$/i;
-const TOTAL = /^total(_?(count|items|records|results|entries))?$/i;
-const CURSOR = /^cursor$/i;
+const CONTAINER = /^(links?|meta|metadata|pagination|paging|pageinfo|pages|cursors?)$/;
+const MORE = /next|more|truncated|^(cursor|marker|continue|continuationtoken)$/;
+/** They say so with `false`. */
+const LAST = /^(is)?last(page)?$/;
+const PAGES = /^(lastpage|(total|num)?pages?(count)?)$/;
+const TOTAL = /^(total(count|items|records|results|entries|elements|servers)?|count)$/;
+/** Fields beside the entries of a list, with a value that is no object. */
+const NEXT =
+  /^((next|more)(page|link|ur[il]|href|token|cursor|marker|offset|key)*|has(more|next)(pages?|items|results)?|(is)?truncated|cursor|marker|continue|continuationtoken)$/;
 /** They tell nothing about how many there are. */
-const OTHERS = /^(per_?page|page_?size|limit|offset)$/i;
+const SIZES = /^(perpage|pagesize|currentpage|limit|offset)$/;
+const OTHER_LINKS = /^(prev(ious)?|(prev(ious)?|first|last)(page)?(ur[il]|link|token|cursor))$/;
 
 const has = (value: unknown, fields: readonly string[]): boolean =>
   isObject(value) && fields.some((field) => Object.hasOwn(value, field));
 
-const NOTHING: ReadonlySet<unknown> = new Set([undefined, null, '', 0, false, 'false', '0']);
-const isSomething = (value: unknown): boolean => {
+const NOTHING: ReadonlySet<unknown> = new Set([undefined, null, '', 0, false, 'false', '0', 'null']);
+const LINK = /^(href|ur[il]|link|cursor|token|page|offset)$/i;
+
+/** A link that leads nowhere is nothing, whatever else is told of it. */
+function isSomething(value: unknown): boolean {
   if (typeof value === 'string') return !NOTHING.has(value.trim());
-  return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : !NOTHING.has(value);
-};
+  if (Array.isArray(value)) return value.some(isSomething);
+  if (!isObject(value)) return !NOTHING.has(value);
+  const links = Object.entries(value).filter(([key]) => LINK.test(key));
+  return links.length > 0 ? links.some(([, target]) => isSomething(target)) : Object.keys(value).length > 0;
+}
 
 const isNumber = (value: unknown): boolean => value === null || Number.isFinite(Number(value));
 /** `{value: 3}` is a number too. */
 const numberIn = (value: unknown): number => Number(isObject(value) ? value['value'] : value);
 
-/** Whether `value`, called `key`, says that there are more entries than these, whose number is `count`. In doubt, it does. */
-function saysMore(key: string, value: unknown, count: number): boolean {
-  if ((MORE.test(key) || CURSOR.test(key)) && isSomething(value)) return true;
+/** Whether `value`, called `name`, says that there are more entries than these, whose number is `count`. In doubt, it does. */
+function saysMore(name: string, value: unknown, count: number): boolean {
+  const key = plain(name);
+  if (MORE.test(key) && isSomething(value)) return true;
+  if (LAST.test(key) && value === false) return true;
   if (PAGES.test(key) && numberIn(value) > 1) return true;
   if (TOTAL.test(key) && numberIn(value) > count) return true;
-  if (Array.isArray(value))
-    return value.some((each: unknown) => isObject(each) && (each['rel'] === 'next' || saysMore('', each, count)));
+  if (Array.isArray(value)) return value.some((each: unknown) => isNextLink(each) || saysMore('', each, count));
   return isObject(value) && Object.entries(value).some(([inner, each]) => saysMore(inner, each, count));
 }
 
+const isNextLink = (value: unknown): boolean => isObject(value) && value['rel'] === 'next' && isSomething(value);
+
 /** A field that APIs have beside the entries of a list. A server may have such an identifier, and the value tells. */
-function isAboutPages(key: string, value: unknown): boolean {
+function isAboutPages(name: string, value: unknown): boolean {
+  const key = plain(name);
   if (CONTAINER.test(key) && typeof value === 'object')
     return !has(value, SURELY) && (!has(value, OF_SERVER) || saysMore('', value, 0));
   if (has(value, OF_SERVER)) return false;
-  if (/^(next|next_?(page|link|url|token|cursor)|cursor)$/i.test(key)) return !isObject(value) || leadsOn(value);
-  if (/^has_?(more|next)$/i.test(key)) return !isObject(value);
   if (TOTAL.test(key)) return isNumber(value) || (isObject(value) && isNumber(value['value']));
-  return (PAGES.test(key) || OTHERS.test(key)) && isNumber(value);
+  if (PAGES.test(key) || SIZES.test(key)) return isNumber(value);
+  if (NEXT.test(key)) return !isObject(value) || Object.keys(value).some((inner) => LINK.test(inner));
+  if (LAST.test(key)) return typeof value === 'boolean';
+  return OTHER_LINKS.test(key) && !isObject(value);
 }
-
-const LINK = /^(href|ur[il]|link|cursor|token|page|offset)$/i;
-const leadsOn = (value: Record<string, unknown>): boolean =>
-  Object.entries(value).some(([key, target]) => LINK.test(key) && isSomething(target));
 
 /** The servers of an object without what it says about pages. */
 export function withoutPaging(list: unknown): unknown {

@@ -36,6 +36,7 @@ function readOnly(session: Session): Session {
     listedServers: (maxAgeMs) => session.listedServers(maxAgeMs),
     learnListing: (identifier, runs) => session.learnListing(identifier, runs),
     listsServers: () => session.listsServers(),
+    listsAll: () => session.listsAll(),
     listsCreating: () => session.listsCreating(),
     pollTask: (task) => session.pollTask(task),
     readServer: (identifier, priority) => session.readServer(identifier, priority),

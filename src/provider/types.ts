@@ -257,6 +257,8 @@ export interface Session {
   orderNamed(identifier: string, body: OrderBody, maySend: () => boolean): Promise<NamedOutcome>;
   /** True once the provider has answered with a list of servers, or one page of it. */
   listsServers(): boolean;
+  /** False for ten minutes after one page of the list, too: reading it again is in vain. */
+  listsAll(): boolean;
   /** True if the list of servers was last seen to have a server whose task runs. */
   listsCreating(): boolean;
   /**

@@ -107,7 +107,7 @@ async function stillListed(visit: Visit, at: View, record: Held, session: Sessio
   if (!isProvisioned(at.object.status)) return undefined;
   // Prices are not in the list.
   if (visit.services.quota.limitsPrices(visit.object.metadata.namespace)) return undefined;
-  if (!session.listsServers() || monotonic - ifListed.readAt >= READ_EVERY * timing.resyncMs) return undefined;
+  if (!session.listsAll() || monotonic - ifListed.readAt >= READ_EVERY * timing.resyncMs) return undefined;
   const listed = await session.listedServers(LIST_AGE * timing.resyncMs).catch((error: unknown) => {
     // A read tells what is wrong.
     if (error instanceof ProviderError) return undefined;

@@ -13,6 +13,33 @@ const isPage = (body: unknown): boolean => {
   }
 };
 
+/** Each with a value that says that there are more servers than one, and one that says that there are not. */
+const FIELDS: [field: string, more: unknown, none: unknown][] = [
+  ['next', '/servers?page=2', null],
+  ['nextPage', 2, null],
+  ['next_page_url', 'https://x/servers?page=2', null],
+  ['next-page-link', '/servers?page=2', ''],
+  ['nextPageToken', 'abc', ''],
+  ['next_token', 'abc', null],
+  ['nextCursor', 'abc', null],
+  ['NextMarker', 'abc', null],
+  ['has_next_page', true, false],
+  ['hasNextPage', 'true', 'false'],
+  ['hasMore', true, false],
+  ['has_more_items', 1, 0],
+  ['more', true, false],
+  ['isTruncated', true, false],
+  ['truncated', true, false],
+  ['cursor', 'abc', null],
+  ['continue', 'abc', ''],
+  ['count', 2, 1],
+  ['total_count', 2, 1],
+  ['totalElements', 2, 1],
+  ['last_page', 3, 1],
+  ['totalPages', 3, 1],
+  ['isLastPage', false, true],
+];
+
 describe('an answer is one page if it says', () => {
   it.each<[string, object]>([
     [
@@ -31,7 +58,46 @@ describe('an answer is one page if it says', () => {
     ['total beside the size of a page', { srv1, per_page: 1, total: 2 }],
     ['pages as an object', { srv1, pages: { next: 'https://x/servers?page=2' } }],
     ['total as an object', { srv1, total: { value: 30 } }],
+    ['is_last_page: false', { srv1, meta: { is_last_page: false } }],
+    ['next as an object with a page', { srv1, next: { page: 2 } }],
+    ['next as an array of links', { srv1, links: { next: ['/servers?page=2'] } }],
+    ...FIELDS.map(([field, more]): [string, object] => [`${field} beside the servers`, { srv1, [field]: more }]),
+    ...FIELDS.map(([field, more]): [string, object] => [`meta.${field}`, { srv1, meta: { [field]: more } }]),
   ])('%s', (_what, body) => {
     expect(isPage(body)).toBe(true);
   });
+});
+
+describe('an answer is the whole list, and has one server, if it says', () => {
+  it.each<[string, object]>([
+    ['next: {href: null}', { srv1, next: { href: null } }],
+    ['next: {href: ""} with a title', { srv1, _links: { next: { href: '', title: 'Next page' } } }],
+    ['a link to the next page that leads nowhere', { srv1, links: [{ rel: 'next', href: null }] }],
+    ['next: [] and next: [null]', { srv1, links: { next: [], nextPage: [null] } }],
+    ['next: "null"', { srv1, next: 'null' }],
+    ['that it is the last page', { srv1, is_last_page: true, last: true }],
+    [
+      'where it is among the pages',
+      { srv1, current_page: 1, per_page: 50, 'page-size': 50, last_page: 1, pageCount: 1 },
+    ],
+    [
+      'other links',
+      { srv1, previous: null, prev_page_url: null, first_page_url: '/servers', last_page_url: '/servers' },
+    ],
+    ...FIELDS.map(([field, , none]): [string, object] => [`${field}: ${String(none)}`, { srv1, [field]: none }]),
+    ...FIELDS.map(([field, , none]): [string, object] => [
+      `meta.${field}: ${String(none)}`,
+      { srv1, meta: { [field]: none } },
+    ]),
+  ])('%s', (_what, body) => {
+    expect(parseServerList(body)).toEqual(new Set(['srv1']));
+  });
+
+  it.each(['next', 'more', 'count', 'total', 'last', 'cursor', 'marker', 'metadata'])(
+    'nothing, although a server is called %s',
+    (identifier) => {
+      const server = { ...srv1, identifier, url: '/servers/1' };
+      expect(parseServerList({ srv1, [identifier]: server })).toEqual(new Set(['srv1', identifier]));
+    },
+  );
 });

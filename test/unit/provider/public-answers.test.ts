@@ -429,6 +429,25 @@ describe('a list of servers', () => {
     expect(session.listsServers()).toBe(true);
   });
 
+  it('is not known as a whole for ten minutes after one page of it, or until it is shown whole', async () => {
+    const stub = await startStub();
+    let now = 0;
+    const session = sessionFor(stub, { timers: { ...realTimers, monotonic: () => now } });
+    expect(session.listsAll()).toBe(false);
+    for (const [body, afterMs, isAll] of [
+      [{ srv1 }, 0, true],
+      [{ srv1, has_more: true }, 0, false],
+      [{ srv1, has_more: true }, 599_999, false],
+      [{ srv1, has_more: true }, 600_000, true],
+      [{ srv1 }, 0, true],
+    ] as const) {
+      stub.on('GET /beta/vps/servers', { status: 200, body });
+      await session.servers().catch(() => undefined);
+      now += afterMs;
+      expect([session.listsServers(), session.listsAll()]).toEqual([true, isAll]);
+    }
+  });
+
   it('does not cease to exist, if only one page of it was seen', async () => {
     const stub = await startStub();
     const session = sessionFor(stub);

@@ -55,6 +55,11 @@ describe('a server that the last read has shown running', () => {
     expect(again.calls[0]).toBe('read');
   });
 
+  it('is read if the last answer was one page of the list, which is not read in vain', async () => {
+    const again = await later(await first(), 1, { ...listing(), listsOnePage: true });
+    expect(again.calls[0]).toBe('read');
+  });
+
   it('is read if you ask for it, or change something', async () => {
     const ready = await first();
     const object = webWith(KNOWN, { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' }, status: ready.object?.status });
