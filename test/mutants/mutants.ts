@@ -1430,7 +1430,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/provider/paged-list.ts',
     find: 'if (has(value, OF_SERVER)) return false;',
     replace: 'if (has(value, SURELY) && key === "") return false;',
-    tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/provider/paged-list.test.ts'],
   },
   {
     name: 'lets a page that lacks a server prove as a 403 that it is gone',
