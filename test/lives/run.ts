@@ -124,6 +124,8 @@ export interface RunOptions {
   trace?: boolean;
   /** Number of random actions during the storm. */
   actions?: number;
+  /** Other versions of the operator run at times, as in some of the worlds. */
+  withVersions?: boolean;
 }
 
 interface Replica {
@@ -197,8 +199,8 @@ const REST_MS = 35 * MINUTE;
 /** Writing log lines takes time, so only one run in this many writes all of them, for the check on their content. */
 const LOGGED = 8;
 
-export async function run({ seed, trace = false, actions = 66 }: RunOptions): Promise<RunResult> {
-  const world = new SimWorld(seed, trace);
+export async function run({ seed, trace = false, actions = 66, withVersions = false }: RunOptions): Promise<RunResult> {
+  const world = new SimWorld(seed, { trace, withVersions });
   await world.storm(actions);
   await world.settle();
   return world.end();
@@ -262,7 +264,7 @@ class SimWorld {
   #judged = 0;
   #events = 0;
 
-  constructor(seed: number, trace: boolean) {
+  constructor(seed: number, { trace, withVersions }: Required<Pick<RunOptions, 'trace' | 'withVersions'>>) {
     this.#seed = seed;
     this.#tracing = trace;
     this.#random = new Random(seed);
@@ -388,7 +390,7 @@ class SimWorld {
     const versions = new Random(seed ^ FORMATS_SEED);
     const replaceAll = (act: () => void, ms: number): void => this.#replaceAll(act, ms);
     const replaced = { api: this.#api, random: versions, now: () => scheduler.now, tell, replaceAll };
-    this.#formats = versions.chance(WITH_VERSIONS) ? new Formats(replaced) : undefined;
+    this.#formats = versions.chance(WITH_VERSIONS) || withVersions ? new Formats(replaced) : undefined;
     const { maxPricePerNamespace, maxCreatesPerHour } = this.#setting.flags;
     const hasPrices = api === 'public' && this.#worldApi.variants.priceList !== 'missing';
     const parts = { api: this.#api, orders: this.#orders, now: () => scheduler.now, hasList: hasPrices };

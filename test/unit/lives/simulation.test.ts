@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { run } from '../../lives/run.ts';
 
-const LIVES = 400;
+const LIVES = 250;
 const DAY_MS = 86_400_000;
 
 it(`loses no server and orders each server only once in ${LIVES} simulated lives`, async () => {
