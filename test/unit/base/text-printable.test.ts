@@ -22,7 +22,7 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const CHARACTERS = Array.from(
   'ab1 "{\n\r\t\0\u0007\u001b\u007f\u0085\u009b\u00ad\u061c\u200b\u200d\u2028\u2029\u202e\u2066\ufeff\u{e0041}😀',
 );
-const RUNS = 2_500;
+const RUNS = 6_000;
 
 class Chance extends Random {
   below(bound: number): number {
