@@ -20,10 +20,10 @@ export interface SuspendOptions extends Chosen {
   yes: boolean;
 }
 
-const WORDS: Readonly<Record<Power, { command: string; asks: string; unchanged: string }>> = {
-  On: { command: 'start', asks: 'start it', unchanged: 'already to be on' },
-  Off: { command: 'stop', asks: 'shut it down', unchanged: 'already to be off' },
-  Dormant: { command: 'suspend', asks: 'make it dormant', unchanged: 'already to be dormant' },
+const WORDS: Readonly<Record<Power, { command: string; asks: string; state: string }>> = {
+  On: { command: 'start', asks: 'start it', state: 'on' },
+  Off: { command: 'stop', asks: 'shut it down', state: 'off' },
+  Dormant: { command: 'suspend', asks: 'make it dormant', state: 'dormant' },
 };
 
 /** The provider may refuse, or have no such call: only the object tells what came of it. */
@@ -99,11 +99,11 @@ export const rebooting = (): Action => {
 };
 
 function switching(power: Power): Action {
-  const { command, asks, unchanged } = WORDS[power];
-  const done = `is ${unchanged.replace('already ', '')}: ${asking(asks)}`;
+  const { command, asks, state } = WORDS[power];
+  const done = `will be ${state}: ${asking(asks)}`;
   const noteLack = lackNotes();
   return {
-    unchanged,
+    unchanged: `already set to be ${state}`,
     follow: 'wait',
     server: async (context, server) => {
       requireOwn(server, context, command);

@@ -32,7 +32,7 @@ it('stops, starts, suspends and restarts a server', async (context) => {
   expect(await vps('stop', 'web')).toEqual([0, 'web will be off: the operator asks the provider to shut it down\n']);
   await world.waitForReason('web', 'PoweredOff', 'Ready');
   expect(await vps('wait', 'web')).toEqual([0, 'web is ready\n']);
-  expect(await vps('stop', 'web')).toEqual([0, 'web is already to be off\n']);
+  expect(await vps('stop', 'web')).toEqual([0, 'web is already set to be off\n']);
   expect(await vps('reboot', 'web')).toEqual([1, expect.stringContaining('kubectl vps start web') as string]);
   expect(await vps('start', 'web')).toEqual([0, 'web will be on: the operator asks the provider to start it\n']);
   await world.waitForReason('web', 'Available', 'Ready');

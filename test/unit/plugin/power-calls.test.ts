@@ -79,7 +79,7 @@ describe('the commands', () => {
     const suspended = await run(['suspend', 'db', '--yes'], [known, RUNNING]);
     expect([suspended.code, suspended.changed, suspended.said]).toEqual([0, 1, expect.not.stringContaining('note:')]);
     const again = await run(['stop', 'web'], [known]);
-    expect([again.code, again.changed, again.printed]).toEqual([0, 0, 'web is already to be off\n']);
+    expect([again.code, again.changed, again.printed]).toEqual([0, 0, 'web is already set to be off\n']);
     expect(again.said).toMatch(/vps start web .*# takes the request back/);
   });
 
