@@ -78,7 +78,7 @@ export async function createPlugin(folder: string, namespace: string, kubeconfig
   const file = join(home, 'kubeconfig');
   await writeFile(file, stringify(config), { mode: 0o600 });
   const PATH = [folder, dirname(process.execPath), process.env.PATH ?? ''].join(':');
-  const env = { PATH, HOME: home, KUBECONFIG: file, LANG: 'C.UTF-8' };
+  const env = { PATH, HOME: home, KUBECONFIG: file, LANG: 'C.UTF-8', NODE_COMPILE_CACHE: join(folder, 'compiled') };
 
   const run = async (program: string, words: string[], more: Record<string, string> = {}): Promise<Result> => {
     const child = spawn(program, words, { cwd: home, env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] });
