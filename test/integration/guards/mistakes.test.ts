@@ -212,7 +212,7 @@ describe('a warning', () => {
     ['a later expiry', edited('held', { expiresAt: after })],
     ['a ttl of a server that was never ready', edited('held', { ttl: '1s' })],
     ['a longer ttl', edited('old', { ttl: '1h' })],
-    ['a longer ttl than the record says', edited('ready', { ttl: '61m' })],
+    ['a longer ttl than the record says', edited('ready', { ttl: '2h' })],
     ['an edit of an object whose protection keeps the server', edited('kept', { sshCheck: 'Proxy' })],
   ])('does not follow %s', async (_what, request) => {
     await succeed(guarded.editor, [...request[0], AS_ERROR], request[1]);
