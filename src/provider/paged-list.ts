@@ -24,21 +24,21 @@ const OF_SERVER = ['identifier', 'product', 'status', 'dormant', 'specs', 'zone'
 /** What surely is a server: what tells about pages may have a status too. */
 const SURELY = ['identifier', 'product'];
 
-/** APIs write `next_page`, `next-page` or `nextPage`. */
-const plain = (key: string): string => key.replaceAll(/[-_]/g, '').toLowerCase();
+/** APIs write `next_page`, `next-page`, `nextPage` or `@odata.nextLink`. */
+const plain = (key: string): string => key.replaceAll(/[-_.@]/g, '').toLowerCase();
 
 /** Objects that tell about pages, at any depth. */
 const CONTAINER = /^(links?|meta|metadata|pagination|paging|pageinfo|pages|cursors?)$/;
 const MORE = /next|more|truncated|^(cursor|marker|continue|continuationtoken)$/;
 /** They say so with `false`. */
 const LAST = /^(is)?last(page)?$/;
-const PAGES = /^(lastpage|(total|num)?pages?(count)?)$/;
+const PAGES = /^(lastpage|currentpage|(total|num)?pages?(count)?)$/;
 const TOTAL = /^(total(count|items|records|results|entries|elements|servers)?|count)$/;
 /** Fields beside the entries of a list, with a value that is no object. */
 const NEXT =
-  /^((next|more)(page|link|ur[il]|href|token|cursor|marker|offset|key)*|has(more|next)(pages?|items|results)?|(is)?truncated|cursor|marker|continue|continuationtoken)$/;
-/** They tell nothing about how many there are. */
-const SIZES = /^(perpage|pagesize|currentpage|limit|offset)$/;
+  /^((odata)?(next|more)(page|link|ur[il]|href|token|cursor|marker|offset|key)*|has(more|next)(pages?|items|results)?|(is)?truncated|cursor|marker|continue|continuationtoken)$/;
+const SIZE = /^(perpage|pagesize|limit)$/;
+const OFFSET = /^(offset|skip)$/;
 const OTHER_LINKS = /^(prev(ious)?|(prev(ious)?|first|last)(page)?(ur[il]|link|token|cursor))$/;
 
 const has = (value: unknown, fields: readonly string[]): boolean =>
@@ -60,27 +60,43 @@ const isNumber = (value: unknown): boolean => value === null || Number.isFinite(
 /** `{value: 3}` is a number too. */
 const numberIn = (value: unknown): number => Number(isObject(value) ? value['value'] : value);
 
-/** Whether `value`, called `name`, says that there are more entries than these, whose number is `count`. In doubt, it does. */
-function saysMore(name: string, value: unknown, count: number): boolean {
-  const key = plain(name);
-  if (MORE.test(key) && isSomething(value)) return true;
-  if (LAST.test(key) && value === false) return true;
-  if (PAGES.test(key) && numberIn(value) > 1) return true;
-  if (TOTAL.test(key) && numberIn(value) > count) return true;
-  if (Array.isArray(value)) return value.some((each: unknown) => isNextLink(each) || saysMore('', each, count));
-  return isObject(value) && Object.entries(value).some(([inner, each]) => saysMore(inner, each, count));
+type Says = (key: string, value: unknown) => boolean;
+
+/** Whether `value`, called `name`, or anything inside of it, says so. */
+function anywhere(name: string, value: unknown, says: Says): boolean {
+  if (says(plain(name), value)) return true;
+  if (Array.isArray(value)) return value.some((each: unknown) => anywhere('', each, says));
+  return isObject(value) && Object.entries(value).some(([inner, each]) => anywhere(inner, each, says));
 }
 
+/** Whether a field says that there are more entries than these, whose number is `count`. In doubt, it does. */
+const saysMore =
+  (count: number): Says =>
+  (key, value) =>
+    (MORE.test(key) && isSomething(value)) ||
+    (LAST.test(key) && value === false) ||
+    (PAGES.test(key) && numberIn(value) > 1) ||
+    (TOTAL.test(key) && numberIn(value) > count) ||
+    (OFFSET.test(key) && numberIn(value) > 0) ||
+    isNextLink(value);
+
 const isNextLink = (value: unknown): boolean => isObject(value) && value['rel'] === 'next' && isSomething(value);
+
+/** A page that is full may not be the last one, unless another field tells. */
+const isFull =
+  (count: number): Says =>
+  (key, value) =>
+    SIZE.test(key) && numberIn(value) > 0 && numberIn(value) <= count;
+const tellsEnd: Says = (key) => [MORE, LAST, PAGES, TOTAL].some((names) => names.test(key));
 
 /** A field that APIs have beside the entries of a list. A server may have such an identifier, and the value tells. */
 function isAboutPages(name: string, value: unknown): boolean {
   const key = plain(name);
   if (CONTAINER.test(key) && typeof value === 'object')
-    return !has(value, SURELY) && (!has(value, OF_SERVER) || saysMore('', value, 0));
+    return !has(value, SURELY) && (!has(value, OF_SERVER) || anywhere('', value, saysMore(0)));
   if (has(value, OF_SERVER)) return false;
   if (TOTAL.test(key)) return isNumber(value) || (isObject(value) && isNumber(value['value']));
-  if (PAGES.test(key) || SIZES.test(key)) return isNumber(value);
+  if (PAGES.test(key) || SIZE.test(key) || OFFSET.test(key)) return isNumber(value);
   if (NEXT.test(key)) return !isObject(value) || Object.keys(value).some((inner) => LINK.test(inner));
   if (LAST.test(key)) return typeof value === 'boolean';
   return OTHER_LINKS.test(key) && !isObject(value);
@@ -95,7 +111,9 @@ export function withoutPaging(list: unknown): unknown {
 /** Whether the list says that it has more servers than these, whose number is `count`. */
 export function goesOn(list: unknown, count: number): boolean {
   if (!isObject(list)) return false;
-  return Object.entries(list).some(([key, value]) => isAboutPages(key, value) && saysMore(key, value, count));
+  const about = Object.entries(list).filter(([key, value]) => isAboutPages(key, value));
+  const says = (test: Says): boolean => about.some(([key, value]) => anywhere(key, value, test));
+  return says(saysMore(count)) || (says(isFull(count)) && !says(tellsEnd));
 }
 
 /** Whether a Link header names a next page (RFC 8288). */

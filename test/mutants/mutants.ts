@@ -1419,10 +1419,24 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/provider/paged-list.test.ts'],
   },
   {
+    name: 'takes a full page for the whole list',
+    file: 'src/provider/paged-list.ts',
+    find: '(says(isFull(count)) && !says(tellsEnd));',
+    replace: '(says(isFull(0)) && !says(tellsEnd));',
+    tests: ['--project', 'unit', 'test/unit/provider/paged-list.test.ts'],
+  },
+  {
+    name: 'waits for more servers although a full page is the last one',
+    file: 'src/provider/paged-list.ts',
+    find: '(says(isFull(count)) && !says(tellsEnd));',
+    replace: 'says(isFull(count));',
+    tests: ['--project', 'unit', 'test/unit/provider/paged-list.test.ts'],
+  },
+  {
     name: 'takes a list that tells how many servers it has for one page',
     file: 'src/provider/paged-list.ts',
-    find: 'if (TOTAL.test(key) && numberIn(value) > count) return true;',
-    replace: 'if (TOTAL.test(key) && numberIn(value) >= count) return true;',
+    find: '(TOTAL.test(key) && numberIn(value) > count) ||',
+    replace: '(TOTAL.test(key) && numberIn(value) >= count) ||',
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
   },
   {

@@ -38,6 +38,11 @@ const FIELDS: [field: string, more: unknown, none: unknown][] = [
   ['last_page', 3, 1],
   ['totalPages', 3, 1],
   ['isLastPage', false, true],
+  ['@odata.nextLink', 'https://x/servers?page=2', null],
+  ['per_page', 1, 2],
+  ['limit', '1', 50],
+  ['offset', 50, 0],
+  ['current_page', 2, 1],
 ];
 
 describe('an answer is one page if it says', () => {
@@ -80,6 +85,8 @@ describe('an answer is the whole list, and has one server, if it says', () => {
       'where it is among the pages',
       { srv1, current_page: 1, per_page: 50, 'page-size': 50, last_page: 1, pageCount: 1 },
     ],
+    ['how many there are, as many as a page has', { srv1, per_page: 1, total: 1 }],
+    ['that nothing follows a full page', { srv1, meta: { limit: 1, next: null } }],
     [
       'other links',
       { srv1, previous: null, prev_page_url: null, first_page_url: '/servers', last_page_url: '/servers' },
