@@ -27,7 +27,7 @@ import { failure, failureOf, saysNoSuch } from './failure.ts';
 import { NO_CALL, furtherList } from './further-list.ts';
 import { sendNamedOrder } from './create-named.ts';
 import { openOrder } from './create-server.ts';
-import { PagedList, hasNextLink } from './paged-list.ts';
+import { PagedList, namesNextPage } from './paged-list.ts';
 import { wholeBody, type Exchange, type ProviderAnswer } from './transport.ts';
 import {
   asObject,
@@ -441,7 +441,7 @@ async function readServerList(
   const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
   if (NO_CALL.has(answer.status)) return undefined;
   if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
-  return { value: parseJson(wholeBody(answer), 'listServers'), isFirst: hasNextLink(answer.headers['link']) };
+  return { value: parseJson(wholeBody(answer), 'listServers'), isFirst: namesNextPage(answer.headers) };
 }
 
 /** The provider's texts must not repeat a secret. */

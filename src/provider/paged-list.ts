@@ -116,6 +116,8 @@ export function goesOn(list: unknown, count: number): boolean {
   return says(saysMore(count)) || (says(isFull(count)) && !says(tellsEnd));
 }
 
-/** Whether a Link header names a next page (RFC 8288). */
-export const hasNextLink = (link: string | string[] | undefined): boolean =>
-  /\brel\s*=\s*"?[^",;]*\bnext\b/i.test(String(link ?? ''));
+/** Whether a header names a next page: Link (RFC 8288), or X-Next-Page, which is empty at the last one. */
+export function namesNextPage(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
+  const { link = '', 'x-next-page': next } = headers;
+  return /\brel\s*=\s*"?[^",;]*\bnext\b/i.test(String(link)) || isSomething(next);
+}

@@ -1386,8 +1386,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not see in a header that the list of servers has more pages',
     file: 'src/provider/account.ts',
-    find: "isFirst: hasNextLink(answer.headers['link'])",
-    replace: "isFirst: hasNextLink(answer.headers['no-link'])",
+    find: 'isFirst: namesNextPage(answer.headers)',
+    replace: 'isFirst: namesNextPage({})',
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
   },
   {

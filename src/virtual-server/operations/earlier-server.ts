@@ -2,6 +2,7 @@
  * Looks for the server of an earlier order of this object before another one is ordered: etcd may have been restored to a time
  * before its claim, or you chose an identifier that is in use.
  */
+import { ADOPT_ANNOTATION } from '../../api/names.ts';
 import { saysCancelled } from '../../base/cancelled.ts';
 import { ended } from '../../base/text.ts';
 import { ResponseError } from '../../provider/error.ts';
@@ -58,7 +59,7 @@ async function ownListed(visit: Visit, session: Session, isNamed: boolean): Prom
   const name = markedName(visit.object);
   if (name === undefined) return undefined;
   const listed = await orLacking(() => listedOf(session));
-  if (!listed.ok) return lacking(visit.view(), unlisted(listed.error, session, isNamed));
+  if (!listed.ok) return lacking(visit.view(), unlisted(listed.error, session, { isNamed }));
   const { servers, goesOn } = listed.value;
   const view = visit.view();
   const { object, own } = view;
@@ -74,7 +75,7 @@ async function ownListed(visit: Visit, session: Session, isNamed: boolean): Prom
   const [first, second] = new Map(found.map(({ identifier }) => [identifierKey(identifier), identifier])).values();
   // A further page may have the server. An order without an identifier is not safe to repeat with any list, and needs no proof.
   if (first === undefined)
-    return goesOn && isNamed ? lacking(view, unlisted(pageOf(goesOn), session, isNamed)) : undefined;
+    return goesOn && isNamed ? lacking(view, unlisted(pageOf(goesOn), session, { isNamed, isPage: true })) : undefined;
   if (second !== undefined)
     return identifierTaken(view, own, `The servers ${first} and ${second} have the name of this object's order`, first);
   reserveServer(visit, session.account, first);
@@ -112,18 +113,26 @@ const isNoCall = (error: unknown): boolean =>
   !PASSING.has(error.status);
 
 /** The identifier of the next order is another one, so nothing but the list tells of an earlier order. */
-function unlisted({ message, ...problem }: Missing, session: Session, isNamed: boolean): Missing {
+function unlisted(
+  { message, ...problem }: Missing,
+  session: Session,
+  { isNamed, isPage = false }: { isNamed: boolean; isPage?: boolean },
+): Missing {
   const what =
     'The list may have the server of an earlier order of this object, whose record was lost, so the order waits for it';
   // A read that is denied counts for an identifier that you chose, unless the key may not list servers, or the list was shown before.
   const isForbidden = problem.reason === 'PermissionDenied';
   const ways = [
     ...(isForbidden ? ['give the API key the permission to list servers'] : []),
-    ...(isForbidden || session.listsServers() ? [] : ['set spec.identifier, which needs no list that was never shown']),
+    ...(isPage ? ['set spec.identifier to a free identifier, if the provider answers reads of those with 404'] : []),
+    ...(isForbidden || isPage || session.listsServers()
+      ? []
+      : ['set spec.identifier, which needs no list that was never shown']),
     ...(isNamed ? ['start the operator with --orders=anonymous, which waits for no list that was never shown'] : []),
   ];
   const instead = ways.length === 0 ? '' : `. If this persists, ${ways.join(', or ')}`;
-  return { ...problem, message: `${ended(message)} ${what}${instead}` };
+  const shown = `If the provider's control panel shows that server, set the annotation ${ADOPT_ANNOTATION} to its identifier`;
+  return { ...problem, message: `${ended(message)} ${what}${instead}. ${shown}` };
 }
 
 /** Whether the identifier that you chose is free: undefined if so. */

@@ -375,6 +375,7 @@ describe('a list of servers', () => {
   it.each<[string, { body: object; headers?: Record<string, string> }]>([
     ['the next page in a header', { body: { srv1 }, headers: { link: '</beta/vps/servers?page=2>; rel="next"' } }],
     ['the next page of an array in a header', { body: [srv1], headers: { link: '</servers?page=2>; rel=next' } }],
+    ['the next page in another header', { body: { srv1 }, headers: { 'x-next-page': '2' } }],
     ['the next page', { body: { srv1, next: '/beta/vps/servers?page=2' } }],
     ['the next page by its number', { body: { srv1, next_page: 2 } }],
     ['the next page as an object', { body: { srv1, next: { href: '/beta/vps/servers?page=2' } } }],
@@ -422,7 +423,7 @@ describe('a list of servers', () => {
     ['has such a server as a container', { meta: { status: 'running' }, pages: '/servers/pages' }, ['meta', 'pages']],
     ['is empty', { total: 0, next: null, meta: {} }, []],
   ])('is whole if it %s', async (_what, body, identifiers) => {
-    const session = await listing({ body, headers: { link: '</beta/vps>; rel="up"' } });
+    const session = await listing({ body, headers: { link: '</beta/vps>; rel="up"', 'x-next-page': '' } });
     expect([...((await session.servers()) ?? [])]).toEqual(identifiers);
     const servers = await session.listedServers(0);
     expect(servers?.map(({ identifier }) => identifier)).toEqual(identifiers);

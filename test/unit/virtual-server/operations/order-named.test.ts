@@ -4,7 +4,12 @@ import { KubeError } from '../../../../src/kube/error.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import { PagedList } from '../../../../src/provider/paged-list.ts';
 import type { NamedOutcome } from '../../../../src/provider/types.ts';
-import { FINALIZER, NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import {
+  ADOPT_ANNOTATION,
+  FINALIZER,
+  NOT_CREATED_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+} from '../../../../src/api/names.ts';
 import { timestamp } from '../../../../src/base/duration.ts';
 import { isNamed, type Held, type Named, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
@@ -23,6 +28,7 @@ import {
   facts,
   web,
   webWith,
+  type Shape,
 } from '../../../fixtures/decision.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import { withAsked } from '../../../../src/virtual-server/decision/outcome.ts';
@@ -162,7 +168,10 @@ describe('a listed server with the name of the object, which has lost its record
       expect(message).toContain(listed.message);
       const isForbidden = listed.code === 'PROVIDER_FORBIDDEN';
       expect(message?.includes('permission to list servers')).toBe(isForbidden);
-      expect(message?.includes('set spec.identifier')).toBe(!isForbidden && !('listsServers' in known));
+      const isPage = listed instanceof PagedList;
+      expect(message?.includes('set spec.identifier')).toBe(isPage || (!isForbidden && !('listsServers' in known)));
+      expect(message?.includes('to a free identifier, if the provider answers reads of those with 404')).toBe(isPage);
+      expect(message).toContain(`set the annotation ${ADOPT_ANNOTATION} to its identifier`);
       expect(message).toContain(
         'server of an earlier order of this object, whose record was lost, so the order waits for it',
       );
@@ -173,6 +182,42 @@ describe('a listed server with the name of the object, which has lost its record
       expect(later.requests).toHaveLength(1);
     }
   });
+
+  it.each<{ way: string; shape: Shape; given: Given; requests: number; reason?: string }>([
+    {
+      way: 'an identifier with a 404',
+      shape: { spec: { identifier: 'shop1' } },
+      given: { answers: { server: DENIED } },
+      requests: 1,
+    },
+    {
+      way: 'no identifier with a 403, which proves nothing',
+      shape: { spec: { identifier: 'shop1' } },
+      given: { answers: { server: new ResponseError(403, 'no', { code: 'PROVIDER_NOT_FOUND' }) } },
+      requests: 0,
+    },
+    {
+      way: 'the adoption of the earlier server',
+      shape: { annotations: { [ADOPT_ANNOTATION]: 'web0old' } },
+      given: { answers: { server: { ...SERVER, identifier: 'web0old', name } } },
+      requests: 0,
+      reason: 'Available',
+    },
+    { way: '--orders=anonymous', shape: {}, given: { ordersNamed: false, answers: { order: accepted } }, requests: 1 },
+  ])(
+    'is waited for no longer, where only one page of the list is shown, with $way',
+    async ({ shape, given, ...then }) => {
+      const page = new PagedList(new Set(['a']), [{ identifier: 'a' }]);
+      const visited = await visit(web(shape), {
+        ordersNamed: true,
+        listsServers: true,
+        ...given,
+        answers: { named: accepted, task: creating, listed: page, servers: page, ...given.answers },
+      });
+      expect(visited.requests).toHaveLength(then.requests);
+      if (then.reason !== undefined) expect(shownBy(visited).reason).toBe(then.reason);
+    },
+  );
 
   it('cannot be looked for where the provider answers the list like any unknown path, until it has shown it', async () => {
     const listed = new ResponseError(400, 'Bad request');
