@@ -177,14 +177,18 @@ function withoutCancelled(list: unknown): unknown {
   return Object.fromEntries(Object.entries(list).filter(([, value]) => !isGone(value)));
 }
 
+/** What surrounds a list, or replaces it, such as `{"servers": {}}` and `{"status": "unavailable"}`. A server of this name shows fields. */
+const AROUND = /^(servers|vps|data|items|results?|status(_?code)?|code|success|ok|reason)$/i;
+
 /** `[undefined]` for an object that is another answer, such as an error, or a list inside of another object. */
 function identifiersIn(body: Record<string, unknown>): (string | undefined)[] {
   return Object.entries(body).flatMap(([key, value]) => {
     const own = isObject(value) ? identifierOf(value) : undefined;
     const isError = ERRORS.has(key) && own === undefined;
+    const isAround = AROUND.test(key) && !(isObject(value) && Object.keys(value).length > 0);
     const isList =
       Array.isArray(value) || (isObject(value) && Object.values(value).some(isObject) && !('product' in value));
-    if (isError || isList) return [undefined];
+    if (isError || isList || isAround) return [undefined];
     return own === undefined ? [key] : [key, own];
   });
 }
