@@ -30,7 +30,7 @@ const plain = (key: string): string => key.replaceAll(/[-_.@]/g, '').toLowerCase
 /** Objects that tell about pages, at any depth. */
 const CONTAINER = /^(links?|meta|metadata|pagination|paging|pageinfo|pages|cursors?)$/;
 const MORE = /next|more|truncated|^(cursor|marker|continue|continuationtoken)$/;
-/** They say so with `false`. */
+/** With `false`, there is more. */
 const LAST = /^(is)?last(page)?$/;
 const PAGES = /^(lastpage|currentpage|(total|num)?pages?(count)?)$/;
 const TOTAL = /^(total(count|items|records|results|entries|elements|servers)?|count)$/;
@@ -62,7 +62,7 @@ const numberIn = (value: unknown): number => Number(isObject(value) ? value['val
 
 type Says = (key: string, value: unknown) => boolean;
 
-/** Whether `value`, called `name`, or anything inside of it, says so. */
+/** Whether this holds for `value`, called `name`, or for anything inside of it. */
 function anywhere(name: string, value: unknown, says: Says): boolean {
   if (says(plain(name), value)) return true;
   if (Array.isArray(value)) return value.some((each: unknown) => anywhere('', each, says));

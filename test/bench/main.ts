@@ -205,7 +205,9 @@ function startOperator(
     join(folder, 'operator.js'),
     ...Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`),
   ];
-  return spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+  // In the image, nothing has compiled the modules before.
+  const env = { ...process.env, NODE_COMPILE_CACHE: undefined };
+  return spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'], env });
 }
 
 /** CPU time (ms) once the process is idle, so that a phase includes late work such as Events. */

@@ -1,7 +1,7 @@
 /**
  * `npm run test:lives -- --lives N --seed S`: simulates one seed after another until N lives have ended. `--replay SEED`
- * shows one run step by step; `--until-violation` stops at the first violation. The last line is `N passed, N failed`
- * and counts runs.
+ * shows one run step by step; `--until-violation` stops at the first violation; with `--with-versions`, other versions of the
+ * operator run in every world. The last line is `N passed, N failed` and counts runs.
  */
 import { parseArgs } from 'node:util';
 import { run, type RunOptions, type RunResult } from './run.ts';
@@ -15,8 +15,12 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     replay: { type: 'string' },
     'until-violation': { type: 'boolean' },
+    'with-versions': { type: 'boolean', default: false },
   },
 });
+
+const withVersions = values['with-versions'];
+const flag = withVersions ? '--with-versions ' : '';
 
 /** Unhandled promise rejections; they would kill a real operator. */
 const unhandled: string[] = [];
@@ -24,7 +28,7 @@ process.on('unhandledRejection', (reason) => unhandled.push(`unhandled rejection
 
 if (values.replay === undefined) await search();
 else {
-  const { trace, violations } = await watched({ seed: Number(values.replay), trace: true });
+  const { trace, violations } = await watched({ seed: Number(values.replay), trace: true, withVersions });
   process.stdout.write(`${trace.join('\n')}\n${violations.map((violation) => `VIOLATION ${violation}`).join('\n')}\n`);
   process.exitCode = violations.length === 0 ? 0 : 1;
 }
@@ -70,7 +74,7 @@ async function search(): Promise<void> {
   const drawn = new Map<string, number>();
   const goesOn = (): boolean => total.lives < wanted && !(values['until-violation'] === true && total.failed > 0);
   for (let seed = first; goesOn(); seed++) {
-    const result = await watched({ seed });
+    const result = await watched({ seed, withVersions });
     total.runs += 1;
     for (const key of [
       'lives',
@@ -99,7 +103,7 @@ async function search(): Promise<void> {
     if (result.violations.length === 0) continue;
     total.failed += 1;
     say(`seed ${seed}:`, ...result.violations.map((violation) => `  ${violation}`));
-    say(`  replay: npm run test:lives -- --replay ${seed}`);
+    say(`  replay: npm run test:lives -- ${flag}--replay ${seed}`);
   }
   const minutes = (performance.now() - startedAt) / 60_000;
   const { lives, creates, priced, listed, hourly, refused, crashes, events, runs, failed } = total;

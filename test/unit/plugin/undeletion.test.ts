@@ -300,8 +300,8 @@ describe('an undeletion', () => {
     ['an end in the past', { spec: { expiresAt: '2026-01-01T00:00:00Z' } }, 'ends the server at 2026-01-01'],
     ['a ttl that has passed', { spec: { ttl: '1h' } }, 'nothing tells since when'],
     ['no protection', { spec: { deletionProtection: false } }, 'spec.deletionProtection of web is false'],
-    ['a server of its own', { own: { identifier: 'srv2' } }, 'that has its own server or order'],
-    ['an order of its own', { own: { identifier: undefined, attempt: 'a2' } }, 'that has its own server or order'],
+    ['its own server', { own: { identifier: 'srv2' } }, 'that has its own server or order'],
+    ['its own order', { own: { identifier: undefined, attempt: 'a2' } }, 'that has its own server or order'],
   ])('does not delete the object between if the object that was created again has %s', (_what, shape, says) => {
     const mark = JSON.stringify({ ...(JSON.parse(MARK) as object), deletionProtection: true });
     const between = object('web-back', { to: 'web', mark, own: from('web') });
