@@ -52,6 +52,7 @@ const TASK = '/beta/queue/vps/{task}';
 const FAILURE = 'Something went wrong';
 /** What the list shows, as a part of what a server costs; undefined: there is no list. */
 const PRICE_FACTORS = { exact: 1, lower: 0.5, higher: 2, missing: undefined } as const;
+const BUSY = 'The server cannot be deleted while another task is running';
 const OUT_OF_STOCK = 'No host has room for this product';
 
 export class SimulatedProvider {
@@ -358,12 +359,13 @@ export class SimulatedProvider {
   }
 
   #cancel(account: string, identifier: string): WireResponse {
-    const state = this.#fleet.find(account, identifier)?.state;
+    const { state, isLocked } = this.#fleet.find(account, identifier) ?? {};
     const { variants, lag } = this.#settings;
     if (state === undefined) return this.#deny(SERVER, 'DELETE');
     if (state === 'creating' && variants.deleteDuringTask !== 200)
       return this.#refuseDuringTask(variants.deleteDuringTask);
-    if (state === 'cancelled' && lag.cancelAgain === 404) return this.#deny(SERVER, 'DELETE');
+    if (state === 'cancelled' && lag.cancelAgain === 404) return this.#refuseAgain();
+    if (isLocked) return this.#error(409, BUSY);
     // Only reads lag; a DELETE acts on the actual server.
     const lie = this.#lies.cancelAnswer(identifier, account);
     const cancels = lie === undefined || lie.cancels === true;
@@ -435,6 +437,22 @@ export class SimulatedProvider {
 
   #denial(status: 403 | 404, route: Provisioning): WireResponse {
     return this.#error(status, this.#api.denial(status, route === TASK ? 'task' : 'server'));
+  }
+
+  /** The answer to another DELETE of a server that was cancelled. */
+  #refuseAgain(): WireResponse {
+    switch (this.#settings.variants.cancelAgain) {
+      case 'denied':
+        return this.#deny(SERVER, 'DELETE');
+      case 'conflict':
+        return this.#error(409, 'Conflict');
+      case 'busy':
+        return this.#error(409, BUSY);
+      case 'gone':
+        return this.#error(410, 'Gone');
+      case 'cancelled':
+        return this.#error(400, 'The server was already cancelled');
+    }
   }
 
   #refuseDuringTask(status: 403 | 404 | 409): WireResponse {

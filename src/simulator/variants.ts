@@ -28,6 +28,8 @@ export const CHOICES = {
   cancelled: ['forgotten', 'listed', 'shown'],
   cancelledAs: ['cancelled', 'deleted', 'terminated'],
   cancelledAddresses: ['kept', 'dropped'],
+  cancelAgain: ['denied', 'conflict', 'busy', 'gone', 'cancelled'],
+  offAddresses: ['kept', 'dropped'],
   creatingAs: ['installing', 'removed'],
   missingCall: [404, 405, 501],
   furtherFields: ['taken', 'ignored', 'refused'],
@@ -164,6 +166,21 @@ export const variantsSchema = z.strictObject({
     .enum(CHOICES.cancelledAddresses)
     .exactOptional()
     .describe('whether reads show the addresses of such a server'),
+  cancelAgain: z
+    .enum(CHOICES.cancelAgain)
+    .exactOptional()
+    .describe(
+      'refusal of another DELETE of a server that was cancelled and is still shown; conflict: 409 without a reason, busy: 409 because of another task, gone: 410, cancelled: 400 with that word',
+    ),
+  offAddresses: z
+    .enum(CHOICES.offAddresses)
+    .exactOptional()
+    .describe('whether reads show the addresses of a server that is off'),
+  lockedMs: z
+    .number()
+    .min(0)
+    .exactOptional()
+    .describe('a DELETE is refused for this long after the server is ready, because of another task'),
   cancelledMs: msOrForever.exactOptional().describe('for how long it is kept; null: forever'),
   creatingAs: z
     .enum(CHOICES.creatingAs)
@@ -224,6 +241,9 @@ const SIMPLE = {
   cancelled: 'forgotten',
   cancelledAs: 'cancelled',
   cancelledAddresses: 'kept',
+  cancelAgain: 'denied',
+  offAddresses: 'kept',
+  lockedMs: 0,
   cancelledMs: Infinity,
   creatingAs: 'installing',
   missingCall: 404,

@@ -86,11 +86,18 @@ export function withFurtherFields(world: WorldApi, random: Random): WorldApi {
 export function withWords(world: WorldApi, random: Random): WorldApi {
   const cancelledAs = random.pick(['cancelled', 'cancelled', 'deleted', 'terminated'] as const);
   const isKnown = cancelledAs !== 'terminated';
+  const cancelledMs = isKnown ? random.pick([Infinity, 30 * MINUTE]) : 20 * MINUTE;
   const drawn = {
     cancelledAs,
-    cancelledMs: isKnown ? random.pick([Infinity, 30 * MINUTE]) : 20 * MINUTE,
+    cancelledMs,
     cancelledAddresses: random.pick(CHOICES.cancelledAddresses),
     creatingAs: random.pick(['installing', ...CHOICES.creatingAs] as const),
+    // A refusal that tells nothing about a cancellation passes too.
+    cancelAgain: random.pick(
+      cancelledMs === Infinity ? (['denied', 'gone', 'cancelled'] as const) : CHOICES.cancelAgain,
+    ),
+    offAddresses: random.pick(['kept', ...CHOICES.offAddresses] as const),
+    lockedMs: random.pick([0, 0, MINUTE, 20 * MINUTE]),
   } satisfies VariantOptions;
   return { ...world, variants: { ...world.variants, ...drawn } };
 }
@@ -148,6 +155,10 @@ export function drawnIn(world: WorldApi): string[] {
       world.variants.cancelled === 'shown' && world.variants.cancelledAddresses === 'dropped',
     'an unknown word says that a server is cancelled':
       world.variants.cancelled !== 'forgotten' && world.variants.cancelledAs === 'terminated',
+    'servers that are off are shown without addresses': world.variants.offAddresses === 'dropped',
+    'servers are locked for a while': (world.variants.lockedMs ?? 0) > 0,
+    'another DELETE is refused without a reason': world.variants.cancelAgain === 'conflict',
+    'another DELETE is refused because of another task': world.variants.cancelAgain === 'busy',
     'servers in the making are shown as removed': world.variants.creatingAs === 'removed',
     'servers show a part of their names': names === 'cut',
     'servers show no names': names === 'dropped',
