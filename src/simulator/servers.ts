@@ -77,6 +77,8 @@ export interface ServerLife extends Omit<AliveServer, 'state'> {
 export interface FoundServer {
   serial: number;
   state: 'creating' | 'lagging' | 'ready' | 'cancelled';
+  /** Another task of the server runs, so it cannot be cancelled now. */
+  isLocked: boolean;
   object: ServerObject;
 }
 
@@ -256,7 +258,10 @@ export class Servers {
   }
 
   #found(server: SimulatedServer, state: FoundServer['state'], asked: string): FoundServer {
-    return { serial: server.serial, state, object: this.#shown(server, asked) };
+    const { serial, readyAt } = server;
+    const now = this.#settings.clock.now();
+    const isLocked = now >= readyAt && now < readyAt + this.#settings.variants.lockedMs;
+    return { serial, state, isLocked, object: this.#shown(server, asked) };
   }
 
   #describe(server: SimulatedServer): AliveServer {
@@ -321,10 +326,13 @@ export class Servers {
   #shown(server: SimulatedServer, asked: string): ServerObject {
     this.settle(server);
     const object = this.#asleep(server.object);
-    const isBare = this.#isShownAsCancelled(server) && this.#settings.variants.cancelledAddresses === 'dropped';
-    const shows = isBare ? 'none' : server.shows;
+    const { cancelledAddresses, offAddresses } = this.#settings.variants;
     const identifier = this.#spelled(object.identifier, asked);
     const status = this.statusOf(server);
+    const isBare = this.#isShownAsCancelled(server)
+      ? cancelledAddresses === 'dropped'
+      : status === SHUT_DOWN && offAddresses === 'dropped';
+    const shows = isBare ? 'none' : server.shows;
     if (shows === 'all' && identifier === object.identifier && status === object.status) return object;
     const { admin_console: console } = object;
     return {

@@ -1,10 +1,11 @@
 /** The endpoints: each request gets its answer synchronously, without faults or waits. */
 import { toTask, type TaskNumber } from '../base/exact-numbers.ts';
+import { without } from '../base/without.ts';
 import { type SimulatedAccounts, loginError, type Restriction } from './accounts.ts';
 import type { Api } from './api/api.ts';
 import { APIS } from './api/apis.ts';
 import type { Fleet } from './fleet.ts';
-import type { ServerObject } from './server-object.ts';
+import { RUNNING, type ServerObject } from './server-object.ts';
 import type { FoundServer } from './servers.ts';
 import type { SwitchCall, RequestEntry } from './ledger.ts';
 import {
@@ -52,6 +53,7 @@ const TASK = '/beta/queue/vps/{task}';
 const FAILURE = 'Something went wrong';
 /** What the list shows, as a part of what a server costs; undefined: there is no list. */
 const PRICE_FACTORS = { exact: 1, lower: 0.5, higher: 2, missing: undefined } as const;
+const BUSY = 'The server cannot be deleted while another task is running';
 const OUT_OF_STOCK = 'No host has room for this product';
 
 export class SimulatedProvider {
@@ -256,7 +258,34 @@ export class SimulatedProvider {
       .list(account)
       .slice(0, this.#kept('servers', account))
       .map((server) => this.#misnamed(server, 'ready', { account, where: 'list' }));
-    return json(200, named.list(servers, this.#settings.products));
+    const { listsPage } = this.#settings.variants;
+    if (listsPage === 0) return json(200, named.list(servers, this.#settings.products));
+    const page = servers.slice(0, listsPage);
+    const { fields, headers } = this.#aboutPages(servers.length, page.length);
+    return json(200, { ...named.list(page, this.#settings.products), ...fields }, headers);
+  }
+
+  /** What says whether the list of so many servers has more than the first page shows. */
+  #aboutPages(all: number, shown: number): { fields?: Record<string, unknown>; headers?: Record<string, string> } {
+    const { pageTells, listsPage } = this.#settings.variants;
+    const isMore = all > shown;
+    const next = `${this.#baseUrl()}${SERVERS}?page=2`;
+    switch (pageTells) {
+      case 'next':
+        return { fields: { next: isMore ? next : null } };
+      case 'next_page':
+        return { fields: { next_page: isMore ? 2 : null } };
+      case 'has_more':
+        return { fields: { has_more: isMore } };
+      case 'total':
+        return { fields: { total: all } };
+      case 'per_page':
+        return { fields: { page: 1, per_page: listsPage } };
+      case 'links':
+        return { fields: { links: isMore ? { next: { href: next } } : {} } };
+      case 'header':
+        return isMore ? { headers: { link: `<${next}>; rel="next"` } } : {};
+    }
   }
 
   /** A server that is ready shows another status within a time window. */
@@ -351,19 +380,24 @@ export class SimulatedProvider {
     if (isCreating && readDuringTask !== 200) return this.#refuseDuringTask(readDuringTask);
     this.#fleet.wasRead(found.serial);
     const object = isCreating ? { ...found.object, status: this.#settings.variants.creatingAs } : found.object;
-    return json(
-      200,
-      this.#api.server(this.#misnamed(object, found.state, { account, where: 'reads' }), this.#settings.products),
-    );
+    const shown = this.#misnamed(object, found.state, { account, where: 'reads' });
+    const server = this.#api.server(shown, this.#settings.products);
+    return json(200, this.#showsPeriod(object) ? server : without(server, 'period'));
+  }
+
+  #showsPeriod({ status }: ServerObject): boolean {
+    const { periods } = this.#settings.variants;
+    return periods === 'shown' || (periods === 'running' && status === RUNNING);
   }
 
   #cancel(account: string, identifier: string): WireResponse {
-    const state = this.#fleet.find(account, identifier)?.state;
+    const { state, isLocked } = this.#fleet.find(account, identifier) ?? {};
     const { variants, lag } = this.#settings;
     if (state === undefined) return this.#deny(SERVER, 'DELETE');
     if (state === 'creating' && variants.deleteDuringTask !== 200)
       return this.#refuseDuringTask(variants.deleteDuringTask);
-    if (state === 'cancelled' && lag.cancelAgain === 404) return this.#deny(SERVER, 'DELETE');
+    if (state === 'cancelled' && lag.cancelAgain === 404) return this.#refuseAgain();
+    if (isLocked) return this.#error(409, BUSY);
     // Only reads lag; a DELETE acts on the actual server.
     const lie = this.#lies.cancelAnswer(identifier, account);
     const cancels = lie === undefined || lie.cancels === true;
@@ -435,6 +469,22 @@ export class SimulatedProvider {
 
   #denial(status: 403 | 404, route: Provisioning): WireResponse {
     return this.#error(status, this.#api.denial(status, route === TASK ? 'task' : 'server'));
+  }
+
+  /** The answer to another DELETE of a server that was cancelled. */
+  #refuseAgain(): WireResponse {
+    switch (this.#settings.variants.cancelAgain) {
+      case 'denied':
+        return this.#deny(SERVER, 'DELETE');
+      case 'conflict':
+        return this.#error(409, 'Conflict');
+      case 'busy':
+        return this.#error(409, BUSY);
+      case 'gone':
+        return this.#error(410, 'Gone');
+      case 'cancelled':
+        return this.#error(400, 'The server was already cancelled');
+    }
   }
 
   #refuseDuringTask(status: 403 | 404 | 409): WireResponse {

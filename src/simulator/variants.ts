@@ -28,10 +28,14 @@ export const CHOICES = {
   cancelled: ['forgotten', 'listed', 'shown'],
   cancelledAs: ['cancelled', 'deleted', 'terminated'],
   cancelledAddresses: ['kept', 'dropped'],
+  cancelAgain: ['denied', 'conflict', 'busy', 'gone', 'cancelled'],
+  offAddresses: ['kept', 'dropped'],
   creatingAs: ['installing', 'removed'],
   missingCall: [404, 405, 501],
   furtherFields: ['taken', 'ignored', 'refused'],
   names: ['kept', 'cut', 'dropped'],
+  pageTells: ['next', 'next_page', 'has_more', 'total', 'per_page', 'links', 'header'],
+  periods: ['shown', 'missing', 'running'],
   priceList: ['exact', 'lower', 'higher', 'missing'],
   power: ['all', 'without-dormant', 'missing'],
   shutdown: ['obeyed', 'ignored', 'unfinished', 'queued'],
@@ -114,6 +118,15 @@ export const variantsSchema = z.strictObject({
     .describe('whether a task that fails names its server before it fails, and after that in a 200'),
   taskFailsAfterMs: z.number().min(0).exactOptional().describe('how long a task runs that is to fail'),
   listsCreating: z.boolean().exactOptional().describe('whether the list of servers has those whose task runs'),
+  listsPage: z
+    .int()
+    .min(0)
+    .exactOptional()
+    .describe('how many servers the list shows; no call shows the others of a longer list; 0: all'),
+  pageTells: z
+    .enum(CHOICES.pageTells)
+    .exactOptional()
+    .describe('the field beside the servers that says whether there are more; header: a Link header with rel="next"'),
   listsZones: z.boolean().exactOptional().describe('whether the public API lists the zones'),
   listsHosts: z.boolean().exactOptional().describe('whether the public API lists the hosts'),
   pausedMs: z
@@ -164,6 +177,21 @@ export const variantsSchema = z.strictObject({
     .enum(CHOICES.cancelledAddresses)
     .exactOptional()
     .describe('whether reads show the addresses of such a server'),
+  cancelAgain: z
+    .enum(CHOICES.cancelAgain)
+    .exactOptional()
+    .describe(
+      'refusal of another DELETE of a server that was cancelled and is still shown; conflict: 409 without a reason, busy: 409 because of another task, gone: 410, cancelled: 400 with that word',
+    ),
+  offAddresses: z
+    .enum(CHOICES.offAddresses)
+    .exactOptional()
+    .describe('whether reads show the addresses of a server that is off'),
+  lockedMs: z
+    .number()
+    .min(0)
+    .exactOptional()
+    .describe('a DELETE is refused for this long after the server is ready, because of another task'),
   cancelledMs: msOrForever.exactOptional().describe('for how long it is kept; null: forever'),
   creatingAs: z
     .enum(CHOICES.creatingAs)
@@ -182,6 +210,10 @@ export const variantsSchema = z.strictObject({
     .enum(CHOICES.names)
     .exactOptional()
     .describe('what becomes of the name in an order or a change; cut: the server shows its first 12 characters'),
+  periods: z
+    .enum(CHOICES.periods)
+    .exactOptional()
+    .describe('whether reads of a server show its billing period; running: only while it is running'),
   priceList: z
     .enum(CHOICES.priceList)
     .exactOptional()
@@ -208,6 +240,8 @@ const SIMPLE = {
   failedTaskIdentifier: true,
   taskFailsAfterMs: 0,
   listsCreating: true,
+  listsPage: 0,
+  pageTells: 'next',
   listsZones: true,
   listsHosts: true,
   pausedMs: 0,
@@ -224,9 +258,13 @@ const SIMPLE = {
   cancelled: 'forgotten',
   cancelledAs: 'cancelled',
   cancelledAddresses: 'kept',
+  cancelAgain: 'denied',
+  offAddresses: 'kept',
+  lockedMs: 0,
   cancelledMs: Infinity,
   creatingAs: 'installing',
   missingCall: 404,
+  periods: 'shown',
   priceList: 'exact',
 } as const satisfies VariantOptions;
 

@@ -8,7 +8,7 @@ import { type Absences, LONGEST_ABSENCE_MS } from './absences.ts';
 import type { LateServers } from './late-servers.ts';
 import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import type { Orders } from './orders.ts';
-import { hasList, hidesCreating, listsSoon, type WorldApi } from './provider-api.ts';
+import { hasList, hasPages, hidesCreating, listsSoon, type WorldApi } from './provider-api.ts';
 import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
@@ -63,9 +63,9 @@ export class ApiMisfortunes {
       () => this.#forbid(),
       () => this.#seemToFail(),
       () => this.#seemToFail(),
-      () => this.#fail(),
-      () => this.#fail(),
-      () => this.#fail(),
+      () => this.fail(random),
+      () => this.fail(random),
+      () => this.fail(random),
       () => this.#sellOut(),
       () => this.#priceOddly(),
       () => this.#priceOddly(),
@@ -85,13 +85,13 @@ export class ApiMisfortunes {
 
   /**
    * Servers that run are shown as removed, or by a word that no one knows. As long as both the list and reads say so, or there is no
-   * list, it looks like an absence.
+   * list, or one page of it lacks them, it looks like an absence.
    */
   misname(random: Random): void {
     const { simulation, world, absences, now, tell } = this.#parts;
     if (!absences.mayBegin(now())) return;
     const where = hasList(world) ? random.pick(['reads', 'reads', 'list', 'both'] as const) : 'reads';
-    const hasTruth = hasList(world) && listsSoon(world) && where === 'reads';
+    const hasTruth = hasList(world) && listsSoon(world) && !hasPages(world) && where === 'reads';
     const untilMs = now() + random.int(1_000, hasTruth ? 25 * MINUTE : LONGEST_ABSENCE_MS);
     absences.lasts(untilMs);
     const status = random.pick(['removed', 'deleted', 'Cancelled', 'archived']);
@@ -184,13 +184,14 @@ export class ApiMisfortunes {
     tell(`tasks answer 500 until ${new Date(untilMs).toISOString()}`);
   }
 
-  #fail(): void {
-    const { simulation, late, random, tell } = this.#parts;
+  /** The order of a server that is being created fails, or one of the next orders. */
+  fail(random: Random): void {
+    const { simulation, late, tell } = this.#parts;
     const creating = simulation
       .aliveServers(OWN_ACCOUNT)
       .filter(({ state, serial }) => state === 'creating' && !late.has(serial));
     if (creating.length === 0) {
-      this.#waiting = [...this.#waiting, () => this.#fail()].slice(0, MOST_WAITING);
+      this.#waiting = [...this.#waiting, () => this.fail(random)].slice(0, MOST_WAITING);
       return;
     }
     const { task, serial } = random.pick(creating);

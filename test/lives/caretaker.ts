@@ -139,17 +139,19 @@ export class Caretaker {
     if (reason === 'CRDDeleting' && object.metadata.name.endsWith('1')) this.#retain(object);
     // For a member, the template is what has to change.
     if (object.metadata.ownerReferences !== undefined) return;
+    const { message = '' } = object.status?.conditions?.find(({ type }) => type === 'Ready') ?? {};
     if (reason === 'InvalidSpec')
       this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, {
         product: 'VPSX4',
-        identifier: undefined,
         zone: undefined,
+        ...(message.includes('identifier') && { identifier: undefined }),
       });
-    if (reason === 'IdentifierTaken')
+    // Every second object waits at first: a failed order may let the identifier go.
+    const waits = this.#patientSince === undefined && isOfEverySecond(object);
+    if (reason === 'IdentifierTaken' && !waits)
       this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { identifier: undefined });
     // A rejected order is sent again when the spec changes. One for a product that is out of stock needs no person.
-    const ready = object.status?.conditions?.find(({ type }) => type === 'Ready');
-    if (reason === 'CreateRejected' && ready?.message.includes('No host has room') !== true) {
+    if (reason === 'CreateRejected' && !message.includes('No host has room')) {
       const product = object.spec.product === 'VPSX4' ? 'VPSX8' : 'VPSX4';
       this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product, ...NO_FURTHER });
     }
@@ -168,7 +170,7 @@ export class Caretaker {
     const isHidden = [...this.#ownership.orderedFor(object)].some((serial) => this.#truth.hidden.has(serial));
     if (isHidden && !(isKnown && this.#truth.hidden.has(life.serial))) return true;
     if (!isKnown || life.state !== 'failed') return false;
-    if (this.#patientSince === undefined) return /[02468]$/.test(object.metadata.uid);
+    if (this.#patientSince === undefined) return isOfEverySecond(object);
     return this.#hasList || this.#now() - this.#patientSince < TEMPTING_MS;
   }
 
@@ -268,3 +270,5 @@ export class Caretaker {
     return this.#simulation.aliveServers().filter(({ serial }) => own.has(serial) && !hidden.has(serial));
   }
 }
+
+const isOfEverySecond = ({ metadata: { uid } }: VirtualServer): boolean => /[02468]$/.test(uid);

@@ -19,7 +19,7 @@ export const drawChanges = (random: Random): VariantOptions => ({
   changes: random.pick(['at-once', 'at-once', 'at-restart', 'at-restart', 'unseen', 'excluding', 'missing']),
   changeTakesMs: random.pick([0, 0, 20_000, 3 * MINUTE]),
   shutdown: random.pick(['obeyed', 'obeyed', 'obeyed', 'queued', 'ignored', 'unfinished']),
-  shutdownMs: random.pick([0, 20_000, 3 * MINUTE, 8 * MINUTE]),
+  shutdownMs: random.pick([0, 20_000, 3 * MINUTE, 8 * MINUTE, 20 * MINUTE]),
   power: random.pick(['all', 'all', 'all', 'missing']),
   startsAfterMs: random.pick([Infinity, Infinity, 30_000, 5 * MINUTE]),
   refusedStatus: random.pick(CHOICES.refusedStatus),

@@ -280,7 +280,12 @@ export function writtenByObserver({ method = 'GET', path }: CallOptions): string
 }
 
 /** Reports an Event about an order or a ready server that the provider does not know, or that was told before. */
-export function falselyTold(event: Event, api: ApiServer, { ownership }: People, { ledger }: Simulation): string[] {
+export function falselyTold(
+  event: Event,
+  api: ApiServer,
+  { ownership }: People,
+  { ledger, orders }: { ledger: Simulation['ledger']; orders: Orders },
+): string[] {
   if (event.reason !== 'ServerOrdered' && event.reason !== 'ServerReady') return [];
   const { uid } = event.regarding;
   const object = api.servers.changes.findLast(({ object: { metadata } }) => metadata.uid === uid)?.object;
@@ -291,8 +296,10 @@ export function falselyTold(event: Event, api: ApiServer, { ownership }: People,
   const isReady =
     event.reason !== 'ServerReady' || ledger.creates().some((order) => names(event.note, order.identifier));
   const told = api.events.filter((other) => other.regarding.uid === uid && other.note === event.note);
-  // A provider whose counter starts over may give the same number to two orders.
-  const isFirst = task === undefined || told.length <= created.filter((order) => String(order.task) === task).length;
+  // A provider whose counter starts over may give the same number to two orders, and one may answer an equal order with its task.
+  const named = created.filter((order) => String(order.task) === task);
+  const answers = named.map(({ identifier }) => Math.max(1, orders.answersUnder(identifier)));
+  const isFirst = task === undefined || told.length <= answers.reduce((sum, one) => sum + one, 0);
   return isOrdered && isReady && isFirst ? [] : [`an Event says "${event.note}" about ${keyOf(object)}: it is not so`];
 }
 

@@ -27,6 +27,8 @@ export class Orders {
   readonly #names = new Map<string, Sent>();
   /** By serial: for how long a proxy held the order back (ms). */
   readonly #held = new Map<number, number>();
+  /** By identifier: how many orders under it were answered with 202. */
+  readonly #answered = new Map<string, number>();
   /** Number of requests under an identifier, and of those that were not the first under theirs. */
   requests = 0;
   repeats = 0;
@@ -57,6 +59,15 @@ export class Orders {
 
   sentUnder(identifier: string): Sent | undefined {
     return this.#names.get(identifier);
+  }
+
+  /** A process has got a 202 for an order under this identifier. */
+  answered(identifier: string): void {
+    this.#answered.set(identifier, this.answersUnder(identifier) + 1);
+  }
+
+  answersUnder(identifier: string): number {
+    return this.#answered.get(identifier) ?? 0;
   }
 
   /** How long before the provider accepted it the order was sent, because a proxy held it back (ms). */

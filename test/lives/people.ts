@@ -19,6 +19,7 @@ import { HandOverPeople, type Hasty } from './hand-overs.ts';
 import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, isSame, isUnconfirmed, Ownership } from './ownership.ts';
 import type { Orders } from './orders.ts';
+import { recordOf } from '../fixtures/records.ts';
 import type { Random } from './random.ts';
 import { Restorer } from './restorer.ts';
 import { MISTYPED, Slips } from './slips.ts';
@@ -34,6 +35,8 @@ const FEW_MODELS = [
 ];
 /** So few that objects, other customers and people in the control panel want the same ones. */
 const CHOSEN = ['shop', 'web1', 'db1'] as const;
+/** An order that the provider would refuse tells nothing about its identifier. */
+const PLAIN = { product: 'VPSX4', diskSize: 5120 };
 const CHECKS = ['None', 'Proxy', 'Direct'] as const;
 const NAMES = 8;
 const NOTE = 'example.org/note';
@@ -222,7 +225,11 @@ export class People {
     return objects.length === 0 ? undefined : this.#random.pick(objects);
   }
 
-  #create(name = `s${this.#random.int(1, NAMES)}`, namespace: string = this.#random.pick(NAMESPACES)): void {
+  #create(
+    name = `s${this.#random.int(1, NAMES)}`,
+    namespace: string = this.#random.pick(NAMESPACES),
+    chosen: Partial<VirtualServer['spec']> = this.#chosen(),
+  ): void {
     const random = this.#random;
     const manifest = virtualServer(
       name,
@@ -232,7 +239,7 @@ export class People {
         // Shows in the provider's ledger which object a server was ordered for.
         sshKeys: [sshKeyOf(`serial-${this.lives + 1}`), ...(this.lives % 8 === 7 ? [CUT_SSH_KEY] : [])],
         ...this.#fewModels(),
-        ...this.#chosen(),
+        ...chosen,
         ...drawFurther(this.#fields),
         deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
         deletionProtection: random.chance(0.05),
@@ -260,15 +267,22 @@ export class People {
     );
   }
 
+  /** Somebody chooses the identifier of a failed order, if no object holds one. */
+  reuseFailed(): void {
+    const [identifier] = this.#choosing === undefined ? [] : this.#freeIdentifiers();
+    if (identifier !== undefined) this.#try(() => this.#create('again', undefined, { identifier, ...PLAIN }));
+  }
+
   /** Sometimes another customer has a server under the identifier, or gets one. */
-  #chosen(): { identifier?: string } {
+  #chosen(): Partial<VirtualServer['spec']> {
     const random = this.#choosing;
     if (random === undefined) return {};
     // The provider gives the identifier of a failed order free again, and that order may get its server after all.
     const failed = this.#failedIdentifiers();
+    const free = this.#freeIdentifiers();
     const isOfFailed = failed.length > 0 && random.chance(0.7);
     if (!isOfFailed && !random.chance(0.4)) return {};
-    const identifier = random.pick(isOfFailed ? failed : CHOSEN);
+    const identifier = random.pick(!isOfFailed ? CHOSEN : free.length > 0 ? free : failed);
     // The simulator gives no identifier to a second server without an order.
     const isFree = !this.#simulation.fleet.history().some((server) => isSame(identifier, server.identifier));
     if (isFree && random.chance(0.2)) {
@@ -277,7 +291,13 @@ export class People {
       this.#simulation.fleet.addServer(account, { identifier, name });
       this.#tell(`another customer has server ${identifier} in account ${account}`);
     }
-    return { identifier };
+    return isOfFailed ? { identifier, ...PLAIN } : { identifier };
+  }
+
+  /** Those of failed orders that no object holds any more: they can be ordered at once. */
+  #freeIdentifiers(): string[] {
+    const held = this.#api.servers.list().map((object) => recordOf(object)?.identifier);
+    return this.#failedIdentifiers().filter((identifier) => !held.includes(identifier));
   }
 
   #failedIdentifiers(): string[] {

@@ -277,7 +277,11 @@ export class PriceWatch {
     const prices = pricesEver(this.#changesAwake());
     if (limit > 0 && hasLeft) return true;
     if (reason !== 'PriceLimit')
-      return limit > 0 && others.some((other) => isUnknown(other, prices) || hasUnknownOrphan(other, prices));
+      return (
+        limit > 0 &&
+        // A change of unknown price may lead to another model than spec asks for by now.
+        others.some((other) => isUnknown(other, prices) || hasUnknownOrphan(other, prices) || hasUnpriced(other.object))
+      );
     const sum = others.reduce((total, one) => total + leastOf([one], prices), 0);
     const lastList = this.#readings.findLast(({ list }) => list !== undefined)?.list;
     const model = modelOf({ metadata, ...object });
@@ -355,10 +359,19 @@ function shownPrice({ object }: ServerChange): number | undefined {
   const isShown = identifier !== undefined && mirrorIn(object.status)?.identifier === identifier;
   const shown = isShown && object.status?.serverStatus !== undefined ? object.status.price : undefined;
   const present = shown ?? priceInRecord(object)?.amount;
-  const { change } = recordOf(object) ?? {};
-  if (change?.isUnpriced === true) return undefined;
-  return present === undefined ? change?.price : Math.max(present, change?.price ?? 0);
+  if (hasUnpriced(object)) return undefined;
+  const prices = [present, ...requestsOf(object).map(({ price }) => price)].filter((price) => price !== undefined);
+  return prices.length === 0 ? undefined : Math.max(...prices);
 }
+
+/** What the record has of changes that were sent to the server that it names. Earlier versions noted the last one with the change. */
+function requestsOf(object: VirtualServer): { price?: number | undefined; isUnpriced?: true | undefined }[] {
+  const { identifier, change, changeRequests } = recordOf(object) ?? {};
+  return [change, changeRequests].flatMap((note) => (note?.identifier === identifier ? [note ?? {}] : []));
+}
+
+const hasUnpriced = (object: VirtualServer): boolean =>
+  requestsOf(object).some(({ isUnpriced }) => isUnpriced === true);
 
 function priceInRecord(object: VirtualServer): ServerRecord['price'] {
   const { identifier, price } = recordOf(object) ?? {};

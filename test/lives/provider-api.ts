@@ -86,11 +86,18 @@ export function withFurtherFields(world: WorldApi, random: Random): WorldApi {
 export function withWords(world: WorldApi, random: Random): WorldApi {
   const cancelledAs = random.pick(['cancelled', 'cancelled', 'deleted', 'terminated'] as const);
   const isKnown = cancelledAs !== 'terminated';
+  const cancelledMs = isKnown ? random.pick([Infinity, 30 * MINUTE]) : 20 * MINUTE;
   const drawn = {
     cancelledAs,
-    cancelledMs: isKnown ? random.pick([Infinity, 30 * MINUTE]) : 20 * MINUTE,
+    cancelledMs,
     cancelledAddresses: random.pick(CHOICES.cancelledAddresses),
     creatingAs: random.pick(['installing', ...CHOICES.creatingAs] as const),
+    // A refusal that tells nothing about a cancellation passes too.
+    cancelAgain: random.pick(
+      cancelledMs === Infinity ? (['denied', 'gone', 'cancelled'] as const) : CHOICES.cancelAgain,
+    ),
+    offAddresses: random.pick(['kept', ...CHOICES.offAddresses] as const),
+    lockedMs: random.pick([0, 0, MINUTE, 20 * MINUTE]),
   } satisfies VariantOptions;
   return { ...world, variants: { ...world.variants, ...drawn } };
 }
@@ -101,11 +108,22 @@ export function withPriceList(world: WorldApi, random: Random): WorldApi {
   return { ...world, variants: { ...world.variants, priceList } };
 }
 
+/** How much of the list of servers there is to read, and whether servers show for which period they are paid. */
+export function withPages(world: WorldApi, random: Random): WorldApi {
+  if (world.api === 'documented') return world;
+  const drawn = {
+    listsPage: random.pick([0, 0, 0, 1, 2, 4]),
+    pageTells: random.pick(CHOICES.pageTells),
+    periods: random.pick(['shown', ...CHOICES.periods] as const),
+  } satisfies VariantOptions;
+  return { ...world, variants: { ...world.variants, ...drawn } };
+}
+
 /** What the provider makes of calls about power. */
 export function withPower(world: WorldApi, random: Random): WorldApi {
   const power = random.pick(['all', 'all', 'all', 'without-dormant', 'missing'] as const);
   const shutdown = random.pick(['obeyed', 'obeyed', 'queued', 'ignored', 'unfinished'] as const);
-  const shutdownMs = random.pick([0, 20_000, 3 * MINUTE]);
+  const shutdownMs = random.pick([0, 20_000, 3 * MINUTE, 20 * MINUTE]);
   const wakes = random.pick(CHOICES.wakes);
   const startsAfterMs = random.pick([Infinity, Infinity, 30_000, 10 * MINUTE]);
   const refusedStatus = random.pick(CHOICES.refusedStatus);
@@ -131,6 +149,9 @@ export const hidesCreating = ({ api, variants }: WorldApi): boolean =>
 /** Whether the list of servers shows a server soon after reads have shown it. */
 export const listsSoon = ({ lag }: WorldApi): boolean => (lag?.listMs ?? 0) <= 3 * MINUTE;
 
+/** Whether the list of servers may be one page of a longer list. */
+export const hasPages = ({ variants }: WorldApi): boolean => (variants.listsPage ?? 0) > 0;
+
 /** Names what was drawn about orders under an identifier, for the summary. */
 export function drawnIn(world: WorldApi): string[] {
   if (world.api === 'documented') return [];
@@ -141,6 +162,11 @@ export function drawnIn(world: WorldApi): string[] {
     'the name is reserved later, and the second order wins': nameReservedAfterMs > 0 && secondOrder === 'wins',
     'a failed order keeps its name': failedNameMs > 0,
     'the list lags': (world.lag?.listMs ?? 0) > 0,
+    'the list has pages': hasPages(world),
+    'servers show no period': world.variants.periods === 'missing',
+    'only running servers show a period': world.variants.periods === 'running',
+    'a shutdown takes more than 15 minutes':
+      world.variants.shutdown !== 'ignored' && (world.variants.shutdownMs ?? 0) > 15 * MINUTE,
     'the list misses servers in the making': world.variants.listsCreating === false,
     'a proxy holds orders back': heldEvery > 0,
     'the list keeps cancelled servers': world.variants.cancelled !== 'forgotten',
@@ -148,6 +174,10 @@ export function drawnIn(world: WorldApi): string[] {
       world.variants.cancelled === 'shown' && world.variants.cancelledAddresses === 'dropped',
     'an unknown word says that a server is cancelled':
       world.variants.cancelled !== 'forgotten' && world.variants.cancelledAs === 'terminated',
+    'servers that are off are shown without addresses': world.variants.offAddresses === 'dropped',
+    'servers are locked for a while': (world.variants.lockedMs ?? 0) > 0,
+    'another DELETE is refused without a reason': world.variants.cancelAgain === 'conflict',
+    'another DELETE is refused because of another task': world.variants.cancelAgain === 'busy',
     'servers in the making are shown as removed': world.variants.creatingAs === 'removed',
     'servers show a part of their names': names === 'cut',
     'servers show no names': names === 'dropped',

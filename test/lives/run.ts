@@ -55,6 +55,7 @@ import {
   hasZones,
   isChoice,
   withFurtherFields,
+  withPages,
   withPower,
   withSleep,
   withPriceList,
@@ -158,6 +159,7 @@ const CHANGED_SETS_SEED = 0xc5e75;
 const KEYS_SEED = 0x6e15;
 const PRICES_SEED = 0x9c1ce;
 const PRICE_LIST_SEED = 0x115ed;
+const PAGES_SEED = 0x9a9e5;
 const HASTY_SEED = 0x4a57e;
 /** Share of the worlds, 0 to 1, in which the API server refuses writes of metadata at times. */
 const WITH_REFUSALS = 0.3;
@@ -194,6 +196,10 @@ const isTried = ({ status }: VirtualServer): boolean =>
 
 const waitsForHour = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'CreateLimit';
 
+/** The longest shutdown of a settled world, in which people look after servers that are shutting down (ms). */
+const LONG_MS = 3 * MINUTE;
+/** After so many rounds of a settling world, the provider shows all that it has. */
+const OPENED_AFTER = 4;
 /** How long a settled world must cause no write (ms). */
 const REST_MS = 35 * MINUTE;
 /** Writing log lines takes time, so only one run in this many writes all of them, for the check on their content. */
@@ -246,6 +252,8 @@ class SimWorld {
   readonly #worldApi: WorldApi;
   readonly #apiRandom: Random;
   readonly #words: Random;
+  /** Only in a world in which people choose identifiers. */
+  readonly #choosing: Random | undefined;
   readonly #late: LateServers;
   readonly #apiMisfortunes: ApiMisfortunes;
   readonly #servers: ServerWatch;
@@ -281,7 +289,8 @@ class SimWorld {
     const ordering = withFurtherFields(worded, new Random(seed ^ FIELDS_SEED));
     const power = new Random(seed ^ POWER_SEED);
     const isSwitched = power.chance(WITH_POWER);
-    const priced = withPriceList(ordering, new Random(seed ^ PRICE_LIST_SEED));
+    const listed = withPages(ordering, new Random(seed ^ PAGES_SEED));
+    const priced = withPriceList(listed, new Random(seed ^ PRICE_LIST_SEED));
     const changing = new Random(seed ^ CHANGES_SEED);
     const hasChanges = changing.chance(WITH_CHANGES);
     const changed = hasChanges ? { ...priced, variants: { ...priced.variants, ...drawChanges(changing) } } : priced;
@@ -324,6 +333,7 @@ class SimWorld {
     const tell = (what: string): void => this.#tell(what);
     const cancelRandom = new Random(seed ^ CANCEL_SEED);
     const choosing = new Random(seed ^ CHOSEN_SEED);
+    this.#choosing = choosing.chance(WITH_CHOSEN) && isChoice(this.#worldApi) ? choosing : undefined;
     const isSlowToCancel = cancelRandom.chance(SLOW_TO_CANCEL);
     this.#people = new People({
       api: this.#api,
@@ -335,7 +345,7 @@ class SimWorld {
       models: isLimited ? priceRandom : undefined,
       fields: new Random(seed ^ FIELDS_SEED),
       hasty: { random: new Random(seed ^ HASTY_SEED), crash: (act) => this.#crashAll(act) },
-      choosing: choosing.chance(WITH_CHOSEN) && isChoice(this.#worldApi) ? choosing : undefined,
+      choosing: this.#choosing,
       hasList: hasList(this.#worldApi),
       hasZones: hasZones(this.#worldApi),
     });
@@ -431,6 +441,8 @@ class SimWorld {
       if (this.#sets?.random.chance(0.8) === true) this.#sets.people.act();
       if (this.#isWorse && this.#random.chance(0.4)) this.#misfortunes.act();
       if (this.#isWorse && this.#apiRandom.chance(0.3)) this.#apiMisfortunes.act();
+      // Orders whose identifiers people can choose then.
+      if (this.#isWorse && this.#choosing?.chance(0.15) === true) this.#apiMisfortunes.fail(this.#choosing);
       if (this.#isWorse && this.#words.chance(0.08)) this.#apiMisfortunes.misname(this.#words);
       this.#changeWeather();
       this.#strike();
@@ -476,8 +488,10 @@ class SimWorld {
     this.#refusals?.end();
     this.#formats?.end();
     if (this.#changes !== undefined) await this.#changeOn();
+    this.#people.reuseFailed();
     this.#simulation.provider.setVariants({
       heldEvery: 0,
+      shutdownMs: Math.min(this.#worldApi.variants.shutdownMs ?? 0, LONG_MS),
       ...(this.#changes && { shutdown: 'obeyed', startsAfterMs: Infinity }),
     });
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
@@ -489,6 +503,8 @@ class SimWorld {
     let [changes, least] = [-1, 12];
     for (let round = 0; round < least || (round < least + 12 && this.#isRestless(changes)); round++) {
       if (round < 96 && this.#api.servers.list().some(waitsForHour)) least = Math.max(least, round + 6);
+      // Some orders and cancellations wait until the whole list can be read, and no change reaches a server that shows nothing of its own.
+      if (round === OPENED_AFTER) this.#simulation.provider.setVariants({ listsPage: 0, offAddresses: 'kept' });
       changes = this.#api.servers.changes.length;
       this.#power?.tidy();
       this.#people.tidy();
@@ -751,7 +767,7 @@ class SimWorld {
     for (const event of events.slice(this.#events))
       this.#violations.push(
         ...falselyReported(event, this.#api, this.#people, this.#simulation),
-        ...falselyTold(event, this.#api, this.#people, this.#simulation),
+        ...falselyTold(event, this.#api, this.#people, { ledger: this.#simulation.ledger, orders: this.#orders }),
       );
     this.#events = events.length;
   }

@@ -82,6 +82,8 @@ export class ServerWatch {
       this.violations.push(
         `the record of ${keyOf(object)} has forgotten that server ${is.identifier} costs ${was.price.amount}`,
       );
+    // The record keeps no price of a server that was never read awake.
+    if (was?.price?.isDormant === true && was.price.amount === undefined) return;
     const isSame = before?.identifier === status?.identifier && before?.serverStatus !== undefined;
     if (!isSame || before.price === undefined || status?.serverStatus === undefined) return;
     if (status.price === undefined)

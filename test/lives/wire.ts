@@ -122,6 +122,8 @@ export class SimWire implements Wire {
         void this.#process(exchange, sent).then((processed) => {
           const status = processed.status < 300 ? (answer ?? this.#errorFor(sent)) : undefined;
           this.#answer(status === undefined ? processed : { status, headers: {}, body: '' }, isLost, (received) => {
+            if (sent?.isNamed === true && received.status === 202 && !signal.aborted)
+              this.#parts.orders.answered(exchange.target.path.split('/').at(-1) ?? '');
             resolve(received);
             if (sent !== undefined && received.status === 202 && !signal.aborted) this.#expectFollowed(sent);
           });

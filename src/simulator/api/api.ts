@@ -25,7 +25,7 @@ export interface Api {
   hosts: ((names: string[]) => unknown) | undefined;
   /** `factor`: what the list shows for each part of what a server costs. Undefined if there is no list of prices. */
   prices: ((products: SimulatedProduct[], factor: number) => unknown) | undefined;
-  server(server: ServerObject, products: SimulatedProduct[]): unknown;
+  server(server: ServerObject, products: SimulatedProduct[]): Pick<ServerObject, 'period'>;
   /** What a valid order asks for, or the text of the 400. */
   readOrder(body: Readonly<Record<string, unknown>>, catalog: Catalog): OrderRequest | string;
   /** The messages of accepted calls about power; undefined if there are no such calls. */
@@ -38,7 +38,7 @@ export interface Api {
 }
 
 interface NamedServers {
-  list(servers: ServerObject[], products: SimulatedProduct[]): unknown;
+  list(servers: ServerObject[], products: SimulatedProduct[]): object;
   /** Whether a client may choose this identifier. */
   isIdentifier(text: string): boolean;
 }

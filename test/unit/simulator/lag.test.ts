@@ -53,6 +53,20 @@ describe('reads that lag behind', () => {
     expect(await status(`${SERVERS}/${identifier}`, 'DELETE')).toBe(404);
   });
 
+  it('show a new server for which another task runs, and a DELETE is refused until that ends', async () => {
+    const { status, create, token, clock, simulation } = await world({ variants: { lockedMs: 60_000 } });
+    await create(token);
+    clock.advance(60_000);
+    const [{ identifier } = { identifier: '' }] = simulation.aliveServers();
+    const path = `${SERVERS}/${identifier}`;
+    expect(await status(path, 'DELETE')).toBe(409);
+    clock.advance(59_999);
+    expect([await status(path, 'DELETE'), await status(path)]).toEqual([409, 200]);
+    clock.advance(1);
+    expect(await status(path, 'DELETE')).toBe(200);
+    expect(simulation.aliveServers()).toEqual([]);
+  });
+
   it('show a server that keeps running after a DELETE, and another DELETE does not extend its time', async () => {
     const { status, clock, simulation } = await world({ cancelTakesMs: 5_000 });
     const { identifier } = simulation.fleet.addServer('default');

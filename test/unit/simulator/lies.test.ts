@@ -211,3 +211,20 @@ describe('a false status', () => {
     },
   );
 });
+
+describe('a DELETE is refused', () => {
+  it.each([
+    { cancelAgain: 'denied', status: 403 },
+    { cancelAgain: 'conflict', status: 409 },
+    { cancelAgain: 'busy', status: 409 },
+    { cancelAgain: 'gone', status: 410 },
+    { cancelAgain: 'cancelled', status: 400 },
+  ] as const)('with $status the second time, as $cancelAgain', async ({ cancelAgain, status }) => {
+    const { call, token, simulation, provider } = await world();
+    provider.setApi('public');
+    provider.setVariants({ cancelled: 'shown', cancelAgain });
+    const { identifier } = simulation.fleet.addServer('default');
+    const remove = async () => (await call(`${SERVERS}/${identifier}`, { token, method: 'DELETE' })).status;
+    expect([await remove(), await remove()]).toEqual([200, status]);
+  });
+});

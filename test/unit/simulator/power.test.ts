@@ -160,3 +160,17 @@ describe('the calls are missing', () => {
     expect((await power('power-on')).status).toBe(404);
   });
 });
+
+it('a server that is off shows no addresses if told so, and the same ones when it runs again', async () => {
+  const { power, call, path, token } = await world({ variants: { offAddresses: 'dropped' } });
+  const addresses = async () => {
+    const { macs, ipv6 } = (await call(path, { token })).json as { macs: unknown[]; ipv6: unknown[] };
+    return { macs, ipv6 };
+  };
+  const before = await addresses();
+  expect(before.macs).toHaveLength(1);
+  await power('power-off');
+  expect(await addresses()).toEqual({ macs: [], ipv6: [] });
+  await power('power-on');
+  expect(await addresses()).toEqual(before);
+});

@@ -178,6 +178,47 @@ describe('the public API differs from the specification:', () => {
     });
   });
 
+  describe('A6: one page of the list of servers', () => {
+    const next = expect.stringContaining('page=2') as string;
+
+    it.each([
+      ['next', { next }, { next: null }],
+      ['next_page', { next_page: 2 }, { next_page: null }],
+      ['has_more', { has_more: true }, { has_more: false }],
+      ['total', { total: 2 }, { total: 1 }],
+      ['per_page', { page: 1, per_page: 1 }, { page: 1, per_page: 1 }],
+      ['links', { links: { next: { href: next } } }, { links: {} }],
+    ] as const)('says by %s whether there are more', async (pageTells, more, last) => {
+      const { get, del, added } = await world({ variants: { listsPage: 1, pageTells } });
+      const [first, second] = [added(), added()].map((path) => ({ path, key: path.split('/').at(-1) ?? '' }));
+      expect((await get(SERVERS)).json).toEqual({ [first?.key ?? '']: expect.any(Object) as object, ...more });
+      await del(first?.path ?? '');
+      expect((await get(SERVERS)).json).toEqual({ [second?.key ?? '']: expect.any(Object) as object, ...last });
+    });
+
+    it('says by a Link header that there are more', async () => {
+      const { get, del, added } = await world({ variants: { listsPage: 1, pageTells: 'header' } });
+      const paths = [added(), added()];
+      expect((await get(SERVERS)).headers.get('link')).toMatch(/^<http.*\?page=2>; rel="next"$/);
+      await del(paths[0] ?? '');
+      const { headers, json } = await get(SERVERS);
+      expect([headers.get('link'), Object.keys(json as object)]).toEqual([null, [paths[1]?.split('/').at(-1)]]);
+    });
+  });
+
+  it.each([
+    ['shown', ['on-demand', 'on-demand']],
+    ['missing', [undefined, undefined]],
+    ['running', ['on-demand', undefined]],
+  ] as const)('A10: the period of a server is %s', async (periods, expected) => {
+    const { get, added, simulation } = await world({ variants: { periods } });
+    const path = added();
+    const shown = async () => ((await get(path)).json as { period?: string }).period;
+    const awake = await shown();
+    simulation.fleet.updateServer(path.split('/').at(-1) ?? '', { status: 'shut down' });
+    expect([awake, await shown()]).toEqual(expected);
+  });
+
   it('A7: an order needs neither image nor SSH keys, but product and disk_size', async () => {
     const { post } = await world();
     const { product, disk_size } = CREATE;
