@@ -11,8 +11,8 @@ export function requestsIn({ identifier, changeRequests }: ServerRecord): Record
   return isSameIdentifier(changeRequests?.identifier, identifier) ? changeRequests : undefined;
 }
 
-/** What the server may come to cost: by the change that it is shut down for, and by requests. */
-export function costsIn(record: ServerRecord | undefined): Cost[] {
+/** What the server may come to cost, and by which change: the one that it is shut down for, and requests. */
+export function costsIn(record: ServerRecord | undefined): (RecordedChange | RecordedRequests)[] {
   return [record?.change, record?.changeRequests].filter(
     (note): note is RecordedChange | RecordedRequests =>
       note !== undefined && isSameIdentifier(note.identifier, record?.identifier),

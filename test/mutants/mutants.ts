@@ -1323,9 +1323,37 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets that an order is billed on demand',
     file: 'src/virtual-server/decision/price.ts',
-    find: 'if (shown === ordered || shown === ON_DEMAND) return { period: shown };',
+    find: 'if (shown === ordered) return { period: shown };',
     replace: 'if (shown === ON_DEMAND) return {};\n  if (shown === ordered) return { period: shown };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'takes on demand for the period of any server',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'if (shown === ordered) return { period: shown };',
+    replace: 'if (shown === ordered || shown === ON_DEMAND) return { period: shown };',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'counts a sent change of unknown price by what spec asks for since',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'change === undefined || !isWanted(change, spec)',
+    replace: 'change === undefined',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-money.test.ts'],
+  },
+  {
+    name: 'counts an earlier change of unknown price by the one that is about to be sent',
+    file: 'src/virtual-server/shared/limits.ts',
+    find: 'isKnown ? { price: Math.max(present, later) } : { price: undefined, product: NO_PRODUCT };',
+    replace: '{ price: isKnown ? Math.max(present, later) : undefined };',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
+  },
+  {
+    name: 'keeps no price of a server that an earlier version read and that spec makes dormant',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'isPricedPlainly(server) && !mayBeDormant;',
+    replace: 'isPricedPlainly(server);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
   },
   {
     name: 'takes what an earlier version kept of a dormant server for its price awake',
@@ -2929,8 +2957,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not count what a server on its way will cost',
     file: 'src/virtual-server/shared/limits.ts',
-    find: 'other.price ?? atLeast(other, this.#learned.of(other));',
-    replace: 'other.price ?? atLeast(other, 0);',
+    find: 'place.price ?? atLeast(place, this.#learned.of(place));',
+    replace: 'place.price ?? atLeast(place, 0);',
   },
   {
     name: 'ignores what other servers have taught about the price of an order',
@@ -3015,8 +3043,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts what a server like it costs instead of its price',
     file: 'src/virtual-server/shared/limits.ts',
-    find: 'other.price ?? atLeast(other, this.#learned.of(other));',
-    replace: 'atLeast(other, this.#learned.of(other)) ?? other.price;',
+    find: 'place.price ?? atLeast(place, this.#learned.of(place));',
+    replace: 'atLeast(place, this.#learned.of(place)) ?? place.price;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
   },
   {

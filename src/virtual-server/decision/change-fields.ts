@@ -3,7 +3,7 @@
  * and what the server shows of a request. Pure.
  */
 import { CHANGEABLE_ADVANCED, isSameText } from '../../api/ordered-fields.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { isObject } from '../../base/deep-equal.ts';
 import { abridged } from '../../base/text.ts';
 import type { ChangeBody, Server } from '../../provider/types.ts';
@@ -151,6 +151,20 @@ const isPriced = (field: string): boolean => field === 'product' || SPECS[field]
 export function resizes(key: string): boolean {
   const fields = [...(fieldsOf(key)?.keys() ?? [])];
   return fields.some(isPriced);
+}
+
+/** Whether spec asks for all of what this change sends that the price may depend on. */
+export function isWanted(key: string, { product, diskSize, advanced = {} }: VirtualServerSpec): boolean {
+  const { extraCores, extraMemory } = advanced;
+  const values = { product, diskSize, 'advanced.extraCores': extraCores, 'advanced.extraMemory': extraMemory };
+  const wanted: Readonly<Record<string, Value | undefined>> = values;
+  const sent = fieldsOf(key);
+  if (sent === undefined) return false;
+  const priced = [...sent].filter(([field]) => isPriced(field));
+  return priced.every(([field, value]) => {
+    const asked = wanted[field];
+    return asked !== undefined && isSame(field, short(asked), value);
+  });
 }
 
 /** A resize that waits for a restart, in words. */

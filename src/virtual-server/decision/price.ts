@@ -18,6 +18,7 @@ import { isPrice } from '../../base/price.ts';
 import { cut } from '../../base/text.ts';
 import { without } from '../../base/without.ts';
 import type { PriceList, Server } from '../../provider/types.ts';
+import { isWanted } from './change-fields.ts';
 import { knownRecord } from './known-record.ts';
 import { isProvisioned, serverFields } from './server-status.ts';
 
@@ -63,6 +64,9 @@ export interface Place extends Model {
   /** What this server, once it is read, teaches about the price of the next one like it. */
   teaches?: PricedModel | undefined;
 }
+
+/** In place of a product that is not known: no server has it, so none tells its price. */
+export const NO_PRODUCT = '';
 
 /** Text that is the same for two models with the same price. */
 export function modelKey({ product, diskSize, diskType = DEFAULT_DISK_TYPE, ipv4 = false, advanced }: Model): string {
@@ -184,7 +188,7 @@ function periodIn(
   const shown = periodOf(server);
   if (shown === undefined) return { ...defined('period', period), ...defined('otherPeriod', otherPeriod) };
   const ordered = period ?? (mode === 'adopt' ? ON_DEMAND : shown);
-  if (shown === ordered || shown === ON_DEMAND) return { period: shown };
+  if (shown === ordered) return { period: shown };
   return { ...defined('period', period), otherPeriod: shown };
 }
 
@@ -292,13 +296,13 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
   const costs = costsIn(record);
   // One of the first two may be outdated: the record after an earlier version was at work, the status after a crash.
   const prices = [kept?.amount, shown, ...costs.map((cost) => cost.price)].filter((price) => price !== undefined);
-  const { change, changeRequests } = record ?? {};
+  const unpriced = costs.filter(({ isUnpriced }) => isUnpriced);
   // What was sent may be another model than the one that spec asks for by now, of which the price may be known.
-  const isUnknown = changeRequests?.isUnpriced === true && changeRequests.change !== change?.change;
+  const isUnknown = unpriced.some(({ change }) => change === undefined || !isWanted(change, spec));
   const period = kept?.otherPeriod;
   const isAsleep = (kept?.isDormant === true && kept.amount === undefined) || mayTellSleep(object, kept);
   const isUnclear = isAsleep || (period !== undefined && !LONG.has(period));
-  const most = prices.length > 0 && !costs.some(({ isUnpriced }) => isUnpriced) ? Math.max(...prices) : undefined;
+  const most = prices.length > 0 && unpriced.length === 0 ? Math.max(...prices) : undefined;
   const price = isUnclear ? undefined : most;
   const isUnstated =
     kept === undefined
@@ -309,7 +313,7 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
   const { identifier } = record ?? {};
   // It becomes what it was shown as, whatever spec asks for.
   const { product = spec.product, diskSize = spec.diskSize } = (isUnclear && kept) || {};
-  const model = { ...modelOf(spec), product: isUnknown ? '' : product, diskSize };
+  const model = { ...modelOf(spec), product: isUnknown ? NO_PRODUCT : product, diskSize };
   const teaches = pricedModel(object, record);
   const least = isUnclear ? { atLeast: most } : {};
   return { name: metadata.name, identifier, ...model, price, ...least, ...(period && { period }), state, teaches };

@@ -221,7 +221,8 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   // An earlier record gets what it lacks with the next change, or when it is needed. Only the price gets its period at once: without it, a
   // dormant server could not be told from one that was read awake.
   const isEarlier = current === before && current.format !== RECORD_FORMAT && object.spec.ttl === undefined;
-  const isToStay = isEarlier && current.price === undefined && isPricedPlainly(server);
+  const mayBeDormant = object.spec.power === 'Dormant';
+  const isToStay = isEarlier && current.price === undefined && isPricedPlainly(server) && !mayBeDormant;
   const priced = isToStay ? current : withPrice(object, current, server, at.now);
   const stopped = ready.verdict.reason === 'ServerNotRunning' ? stoppedVerdict(current) : undefined;
   const left = isHeldUp ? startsFirst(current) : kept(at, current, takerMissing);

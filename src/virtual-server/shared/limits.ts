@@ -9,7 +9,7 @@ import { Recent } from '../../base/recent.ts';
 import type { PriceList } from '../../provider/types.ts';
 import { knownRecord, ordersIn, sourceKey } from '../decision/known-record.ts';
 import type { Journal } from '../journal/journal.ts';
-import { modelKey, sumOf, type Model, type Place, type PricedModel } from '../decision/price.ts';
+import { modelKey, NO_PRODUCT, sumOf, type Model, type Place, type PricedModel } from '../decision/price.ts';
 
 const HOUR_MS = 60 * 60_000;
 
@@ -277,10 +277,10 @@ export class ServerQuota {
     // A server that is about to be changed counts with the higher one of two prices, which may both be unknown.
     for (const [changed, place] of reserved.filter(([, { isOfChange }]) => isOfChange === true)) {
       const held = byUid.get(changed) ?? place;
-      const { price: present } = held;
-      const later = place.price ?? this.#learned.of(place);
+      const [present, later] = [this.#priceOf(held), this.#priceOf(place)];
       const isKnown = present !== undefined && later !== undefined;
-      byUid.set(changed, { ...held, ...place, price: isKnown ? Math.max(present, later) : undefined });
+      const most = isKnown ? { price: Math.max(present, later) } : { price: undefined, product: NO_PRODUCT };
+      byUid.set(changed, { ...held, ...place, ...most });
     }
     byUid.delete(uid);
     // They cost money besides what the object itself holds or orders.
@@ -302,11 +302,15 @@ export class ServerQuota {
     return this.#maximumOf(namespace) > 0;
   }
 
+  /** What the server of a place costs, or another one like it. */
+  #priceOf(place: Place): number | undefined {
+    return place.price ?? atLeast(place, this.#learned.of(place));
+  }
+
   #fullByPrice(namespace: string, others: readonly Place[], { listed, ...wanted }: Wanted): Full | undefined {
     const maximum = this.#maximumOf(namespace);
     if (maximum === 0) return undefined;
-    const priceOf = (other: Place): number | undefined => other.price ?? atLeast(other, this.#learned.of(other));
-    const sum = sumOf(others.map((other) => priceOf(other) ?? other.atLeast ?? 0));
+    const sum = sumOf(others.map((other) => this.#priceOf(other) ?? other.atLeast ?? 0));
     const learned = this.#learned.of(wanted);
     const price = learned ?? listed;
     const isOver = price !== undefined && sumOf([sum, price]) > maximum;
@@ -319,7 +323,7 @@ export class ServerQuota {
     // What is not known may cost anything. The first server of a model is ordered to learn its price.
     const unstated = others.filter(({ state }) => state === 'unstated');
     if (unstated.length > 0) return { full: 'unstated', maximum, names: namesOf(unstated) };
-    const unknown = others.filter((other) => other.state !== 'gone' && priceOf(other) === undefined);
+    const unknown = others.filter((other) => other.state !== 'gone' && this.#priceOf(other) === undefined);
     for (const full of ['orphaned', 'unclear'] as const) {
       const some = unknown.filter(({ state }) => state === full);
       if (some.length > 0) return { full, maximum, names: namesOf(some) };

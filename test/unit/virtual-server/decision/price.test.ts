@@ -266,6 +266,13 @@ describe('what the record keeps of a price', () => {
       },
     );
 
+    it('teaches nothing once an ordered server is billed on demand in place of by the month', () => {
+      const changed = read(read(KNOWN, { period: 'month' }), { period: 'on-demand', price: 0.02 }, LATER);
+      expect(changed.price).toEqual({ ...PRICE, amount: 0.02, period: 'month', otherPeriod: 'on-demand' });
+      const place = { price: undefined, atLeast: 0.02, state: 'unclear', teaches: undefined };
+      expect(placeOf(webWith(changed), changed)).toMatchObject(place);
+    });
+
     it('is none if the first read of an ordered server shows no period', () => {
       const unknown = read(KNOWN, {});
       expect(unknown.price).toEqual(PRICE);

@@ -280,6 +280,26 @@ describe('a change that may have been made counts with its price until an answer
   });
 
   it.each([
+    { what: 'was sent', note: { sentAt: TIME } },
+    { what: 'the server is shut down for', note: { phase: 'stop' as const } },
+  ])('one of unknown price that $what, once spec asks for a product of which the price is known', ({ note }) => {
+    const before = changing({ isUnpriced: true, change: '{"product":"VPSX16"}', ...note }, { product: 'VPSX16' });
+    const edited = { ...before, spec: { ...before.spec, product: 'VPSX8' } };
+    const otherDisk = { ...before, spec: { ...before.spec, product: 'vpsx16', diskSize: 20480 } };
+    const learned = [modelOf(before.spec), modelOf(edited.spec), modelOf(otherDisk.spec)];
+    const isFull = (object: VirtualServer): boolean => {
+      const quota = new ServerQuota(0, { usual: 50_000, namespaces: {} });
+      for (const [index, model] of learned.entries()) {
+        const place = { ...model, price: 2000, teaches: { ...model, price: 2000 } };
+        quota.set('elsewhere', `uid-${index}`, place);
+      }
+      quota.set('default', 'uid-of-web', placeOf(object, knownRecord(object)));
+      return 'full' in quota.reserve('default', 'uid-of-next', modelOf(before.spec));
+    };
+    expect([before, edited, otherDisk].map(isFull)).toEqual([false, true, false]);
+  });
+
+  it.each([
     { what: 'the dearer of both', own: { price: 9000 }, noted: { price: 9000 } },
     { what: 'the one of the earlier version', own: { price: 1500 }, noted: { price: 2000 } },
     { what: 'an unknown price', own: { isUnpriced: true as const }, noted: { isUnpriced: true } },

@@ -109,6 +109,16 @@ describe('a server that is shown', () => {
     expect(looked(object, answer).record).toMatchObject({ fingerprint: KNOWN.fingerprint });
   });
 
+  it.each([
+    { power: 'On' as const, price: undefined },
+    { power: 'Dormant' as const, price: { amount: 9.5, period: 'on-demand' } },
+  ])('keeps its price in the record of an earlier version with spec.power $power', ({ power, price }) => {
+    const earlier = webWith({ ...KNOWN, format: 1 }, { spec: { power } });
+    const next = looked(earlier, shown({ status: 'shut down', period: 'on-demand', price: 9.5 }));
+    if (price === undefined) expect(next.record?.price).toBeUndefined();
+    else expect(next.record?.price).toMatchObject(price);
+  });
+
   it('adds to every verdict that another adoption is ignored', () => {
     const next = looked(webWith(KNOWN, adopting('srv2')));
     expect(messageOf(next)).toContain('AdoptIgnored');

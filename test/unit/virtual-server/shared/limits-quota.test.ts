@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Held } from '../../../../src/api/record.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { modelOf, placeOf, withPrice, type Place } from '../../../../src/virtual-server/decision/price.ts';
+import { modelOf, NO_PRODUCT, placeOf, withPrice, type Place } from '../../../../src/virtual-server/decision/price.ts';
 import { ServerQuota } from '../../../../src/virtual-server/shared/limits.ts';
 import { NOW, PRICED, SERVER, web, webWith } from '../../../fixtures/decision.ts';
 
@@ -212,6 +212,14 @@ describe('ServerQuota with a limit in money', () => {
       expect(quota.reserve('ns', 'u3', SMALL)).toEqual(full);
       if ('release' in first) first.release();
       expect(quota.reserve('ns', 'u3', SMALL)).toHaveProperty('release');
+    });
+
+    it('lets no other one follow while another change of the server, of unknown price, may still be made', () => {
+      const quota = limited(10);
+      quota.set('ns', 'u1', { ...SMALL, product: NO_PRODUCT, price: undefined, name: 'web' });
+      quota.set('elsewhere', 'u2', running(6, LARGE_DISK));
+      quota.reserveChange('ns', 'u1', wanted, { price: 1 });
+      expect(quota.reserve('ns', 'u3', LARGE_DISK)).toEqual({ full: 'unread', maximum: 10, names: ['web'] });
     });
 
     it('counts a server that is about to be changed with the higher price', () => {
