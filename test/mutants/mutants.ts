@@ -338,6 +338,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
+    name: 'sends an order again whose task names another server',
+    file: 'src/virtual-server/operations/look.ts',
+    find: "if (task.why === 'renamed') return",
+    replace: "if (task.why === 'renamed' && record.mode !== 'named') return",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'ends an order that may still arrive when the time of its object is up',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: 'const isEnding = deleting || isToExpire(view, own);',
+    replace: 'const isEnding = deleting;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'takes what surrounds an empty list of servers for a server',
+    file: 'src/provider/wire.ts',
+    find: 'isError || isList || isAround',
+    replace: 'isError || isList',
+    tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
+  },
+  {
     name: 'sends an order again and again that is answered with the task that had vanished',
     file: 'src/virtual-server/operations/named-answer.ts',
     find: ', lostTask: undefined };',

@@ -371,7 +371,8 @@ export function serverIsToBeOrdered(view: View): Operation {
 
 /** True if the task named a server that was never seen, and now names another one or none. */
 function isReplaceable({ own, adoption }: View): boolean {
-  if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
+  if (own === undefined || own.mode === 'adopt' || own.fingerprint !== undefined || own.task === undefined)
+    return false;
   const isOther = adoption?.ok === true && !isSameIdentifier(adoption.value, own.identifier);
   return isOther && openReason(own, 'renamed') !== undefined;
 }
@@ -392,10 +393,11 @@ export function adoptionIsAsked(view: View): Operation | undefined {
 export function createIsInFlight(view: OwnView): Operation | undefined {
   const { own, deleting } = view;
   if (!mayBeInFlight(view)) return undefined;
-  // A living object looks for the server while it waits.
+  // An object that is to keep its server looks for it while it waits.
   if (isNamed(own)) {
     const message = `Order ${own.attempt} under the identifier ${own.identifier} may still be on its way to the provider. The operator waits until it can no longer arrive`;
-    return deleting ? park('CreateInFlight', message, { afterMs: untilSent(own, view) }) : undefined;
+    const isEnding = deleting || isToExpire(view, own);
+    return isEnding ? park('CreateInFlight', message, { afterMs: untilSent(own, view) }) : undefined;
   }
   if (!isClaimed(own)) return undefined;
   return park(

@@ -70,13 +70,17 @@ export function invisible(at: View, record: ServerRecord, detail: string): Outco
   return askedInVain(at, record, { reason: 'ServerNotVisible', message });
 }
 
-/** The task names another server than before, and the provider does not show the earlier one. */
+/**
+ * The task names another server than before, or than the order did, and the provider does not show that one. The order may have led to
+ * the other server, so it is not sent again.
+ */
 export function renamed(at: View, record: ServerRecord, named: string): Outcome {
   const { identifier = '' } = record;
   const memo = withEvidence(at.memo, { denials: denied(at, `server ${identifier}`) });
-  const message =
-    `Task ${record.task ?? ''} now names server ${shorten(named)}. Before, it named server ${identifier}, which the provider ` +
-    'does not show';
+  const message = isNamed(record)
+    ? `Task ${record.task ?? ''} names server ${shorten(named)}. The order named server ${identifier}, which the provider does not show`
+    : `Task ${record.task ?? ''} now names server ${shorten(named)}. Before, it named server ${identifier}, which the provider ` +
+      'does not show';
   return askedInVain(withMemo(at, memo), record, { reason: 'TaskInUse', message, subject: named });
 }
 

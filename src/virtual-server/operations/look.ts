@@ -3,7 +3,7 @@ import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
 import { hasTrait, type Reason } from '../../api/conditions.ts';
 import { powerStateOf } from '../../api/server-state.ts';
-import { RECORD_FORMAT, isNamed, type FailedOrder, type ServerRecord, type Held } from '../../api/record.ts';
+import { RECORD_FORMAT, type FailedOrder, type ServerRecord, type Held } from '../../api/record.ts';
 import type { EventNote, Verdict } from '../../controller/conditions.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { ProviderError } from '../../provider/error.ts';
@@ -184,7 +184,7 @@ export function notShown(at: View, record: Held, answer: Exclude<ServerAnswer, S
   if (gone !== undefined) return gone;
   if (hasFailed) return failedUnseen(at, record, answer);
   if (!answer.counts) return invisible(at, record, answer.detail);
-  if (task.why === 'renamed' && !isNamed(record)) return renamed(at, record, task.named);
+  if (task.why === 'renamed') return renamed(at, record, task.named);
   return task.why === 'overdue' ? unseen(at, record, task.message) : vanished(at, record);
 }
 

@@ -823,3 +823,52 @@ describe('an order of which a proxy may hold back a request', () => {
     expect(await lasts(seen, { answers: { ...gone, removed: DENIED } }, isGone)).toBeLessThan(2 * GRACE);
   });
 });
+
+describe('an order whose task names another server', () => {
+  const other = 'c31222v38r';
+  const answers = { named: accepted, server: DENIED, servers: [other] };
+
+  it.each(['pending', 'complete'] as const)('is never sent again, and asks you (%s)', async (state) => {
+    const given = { listsServers: true, answers: { ...answers, task: { state, identifier: other } } } as const;
+    let visited = await visit(web({}), { ordersNamed: true, ...given });
+    const first = visited;
+    for (let ms = MINUTE; ms <= 2 * HOUR; ms += MINUTE) {
+      visited = await next(visited, NOW + ms, given);
+      expect(visited.requests).toEqual([]);
+    }
+    expect(sentIn(first)).toBe(1);
+    expect(shownBy(visited)).toMatchObject({ reason: 'TaskInUse' });
+    expect(shownBy(visited).message).toContain(`names server ${other}. The order named server ${IDENTIFIER}`);
+
+    const adopting = annotated(visited, { [ADOPT_ANNOTATION]: other });
+    const server = { ...SERVER, identifier: other };
+    const held = await next(adopting, NOW + 2 * HOUR + MINUTE, { ...given, answers: { ...given.answers, server } });
+    expect(recordIn(held)).toMatchObject({ mode: 'adopt', identifier: other });
+  });
+});
+
+describe('an order that may still arrive when the time of its object is up', () => {
+  const expiresAt = timestamp(NOW + MINUTE);
+
+  it('is not ended by your word before it can no longer arrive', async () => {
+    const first = await visit(web({ spec: { expiresAt } }), { ordersNamed: true, answers: { named: lost } });
+    const said = annotated(first, { [SERVER_GONE_ANNOTATION]: IDENTIFIER });
+    const answers = { server: DENIED, servers: [], removed: DENIED };
+    const waits = await next(said, NOW + MINUTE + 1, { answers });
+    expect(recordIn(waits)).toMatchObject({ identifier: IDENTIFIER });
+    expect(recordIn(waits)?.expiredAt).toBeUndefined();
+    expect(shownBy(waits).reason).toBe('CreateInFlight');
+    const over = await next(waits, NOW + TIMING.takeoverMs + MINUTE, { answers });
+    expect(over.requests).toEqual([]);
+    expect(shownBy(over).reason).toBe('Expired');
+  });
+});
+
+function annotated({ object, ...visited }: Visited, annotations: Record<string, string>): Visited {
+  if (object === undefined) throw new Error('the object is gone');
+  const { metadata } = object;
+  return {
+    ...visited,
+    object: { ...object, metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } } },
+  };
+}
