@@ -7,7 +7,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { hasRunningServer, isLetGo, isOffOnPurpose, isPaused } from '../../api/server-state.ts';
 import { staysOff } from '../decision/change.ts';
 import { inputsOf, saysGone } from '../decision/inputs.ts';
-import { askedAt } from '../decision/once.ts';
+import { askedAt, ONCE } from '../decision/once.ts';
 import { isProvisioned } from '../decision/server-status.ts';
 import type { Timing } from '../decision/types.ts';
 import { createHash } from 'node:crypto';
@@ -187,7 +187,7 @@ function isSettled(object: VirtualServer): boolean {
   const record = knownRecord(object);
   if (record?.identifier === undefined || object.metadata.deletionTimestamp !== undefined) return false;
   const isAsAsked = staysOff(object) ? isOffOnPurpose(object) : hasRunningServer(object);
-  const isAsked = (['reboot', 'forceOff'] as const).some((once) => askedAt(object, record, once) !== undefined);
+  const isAsked = ONCE.some((once) => askedAt(object, record, once) !== undefined);
   if (!isAsAsked || isAsked || saysGone(object, record)) return false;
   const wasReady = record.readyAt !== undefined || record.format !== RECORD_FORMAT;
   return wasReady && (record.missingAt ?? record.change ?? record.doubt ?? openIn(record)) === undefined;

@@ -3,8 +3,9 @@
  * found it. A real visit left each state.
  */
 import { describe, expect, it } from 'vitest';
-import { REASONS, type Meaning, type ReadyReason } from '../../../../src/api/conditions.ts';
+import { REASONS, hasTrait, type Meaning, type ReadyReason, type Trait } from '../../../../src/api/conditions.ts';
 import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import { openReason, standingReason } from '../../../../src/api/open.ts';
 import { hasRunningServer } from '../../../../src/api/server-state.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { countTotals } from '../../../../src/observability/metrics.ts';
@@ -12,6 +13,7 @@ import { KubeError } from '../../../../src/kube/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import { compose } from '../../../../src/virtual-server/decision/compose.ts';
 import { knownRecord, viewRecord } from '../../../../src/virtual-server/decision/known-record.ts';
+import { withOpen } from '../../../../src/virtual-server/decision/open.ts';
 import { holdingOf } from '../../../../src/virtual-server/shared/holders.ts';
 import { memberOf } from '../../../../src/virtual-server-set/decision/member.ts';
 import {
@@ -57,6 +59,24 @@ function covered(object: VirtualServer, reason: ReadyReason): VirtualServer {
 }
 
 const others = READY.map((reason) => ({ reason }));
+
+/** The traits by which the operator decides about an order or a server long after the reason was shown. */
+const REMEMBERED: readonly Trait[] = ['hopeless', 'namedByYou', 'orderParked', 'doubt'];
+/** The record has a field of its own for these: `createFailure` and `missingAt`. */
+const STORED_APART: readonly ReadyReason[] = ['CreateFailed', 'ServerMissing', 'ReleaseRefused'];
+const remembered = REMEMBERED.flatMap((trait) =>
+  READY.filter((reason) => hasTrait(reason, trait) && !STORED_APART.includes(reason)).map((reason) => ({
+    reason,
+    trait,
+  })),
+);
+
+describe('a reason that decides later', () => {
+  it.each(remembered)('stays in the record: $reason, which is $trait', ({ reason, trait }) => {
+    const record = withOpen({ ...TASKED, identifier: 'srv1' }, { reason, message: '' }, NOW);
+    expect(trait === 'doubt' ? standingReason(record) : openReason(record, trait)).toBe(reason);
+  });
+});
 
 describe('a doubt about a server', () => {
   const denied = { answers: { server: DENIED } };
