@@ -27,7 +27,7 @@ import { failure, failureOf, saysNoSuch } from './failure.ts';
 import { NO_CALL, furtherList } from './further-list.ts';
 import { sendNamedOrder } from './create-named.ts';
 import { openOrder } from './create-server.ts';
-import { PagedList, namesNextPage } from './paged-list.ts';
+import { PagedList } from './paged-list.ts';
 import { wholeBody, type Exchange, type ProviderAnswer } from './transport.ts';
 import {
   asObject,
@@ -306,8 +306,8 @@ function createServerList(
       if (body === undefined) return undefined;
       const clean = (server: AccountServer): AccountServer => cleaned(server, caller.redactor);
       try {
-        listed = parseListedServers(body.value, body.isFirst).map(clean);
-        return parseServerList(body.value, body.isFirst);
+        listed = parseListedServers(body.value, body.headers).map(clean);
+        return parseServerList(body.value, body.headers);
       } catch (error) {
         throw error instanceof PagedList ? new PagedList(error.identifiers, error.servers.map(clean)) : error;
       }
@@ -430,18 +430,18 @@ function vanished(): ProviderError {
 
 async function readServers(caller: Caller, endpoints: Endpoints): Promise<ServerList> {
   const body = await readServerList(caller, endpoints);
-  return body && parseServerList(body.value, body.isFirst);
+  return body && parseServerList(body.value, body.headers);
 }
 
-/** Undefined if the provider has no such list. `isFirst`: a header says that there are more pages. */
+/** Undefined if the provider has no such list. */
 async function readServerList(
   caller: Caller,
   endpoints: Endpoints,
-): Promise<{ value: unknown; isFirst: boolean } | undefined> {
+): Promise<{ value: unknown; headers: ProviderAnswer['headers'] } | undefined> {
   const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
   if (NO_CALL.has(answer.status)) return undefined;
   if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
-  return { value: parseJson(wholeBody(answer), 'listServers'), isFirst: namesNextPage(answer.headers) };
+  return { value: parseJson(wholeBody(answer), 'listServers'), headers: answer.headers };
 }
 
 /** The provider's texts must not repeat a secret. */

@@ -116,8 +116,21 @@ export function goesOn(list: unknown, count: number): boolean {
   return says(saysMore(count)) || (says(isFull(count)) && !says(tellsEnd));
 }
 
-/** Whether a header names a next page: Link (RFC 8288), or X-Next-Page, which is empty at the last one. */
-export function namesNextPage(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
-  const { link = '', 'x-next-page': next } = headers;
-  return /\brel\s*=\s*"?[^",;]*\bnext\b/i.test(String(link)) || isSomething(next);
+/**
+ * Whether a header says that there are more entries than these, whose number is `count`: Link (RFC 8288), X-Next-Page, which is empty at the
+ * last page, Content-Range with a total (RFC 9110), or one of the usual totals.
+ */
+export function toldByHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  count: number,
+): boolean {
+  const { link = '', 'x-next-page': next, 'content-range': range = '' } = headers;
+  const totals = ['x-total-count', 'x-total', 'total-count'].map((name) => Number(headers[name]));
+  const total = Number(/\/\s*(\d+)\s*$/.exec(String(range))?.[1]);
+  return (
+    /\brel\s*=\s*"?[^",;]*\bnext\b/i.test(String(link)) ||
+    isSomething(next) ||
+    Number(headers['x-total-pages']) > 1 ||
+    [...totals, total].some((each) => each > count)
+  );
 }

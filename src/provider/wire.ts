@@ -6,7 +6,7 @@ import { parseExact } from '../base/exact-numbers.ts';
 import { isPrice } from '../base/price.ts';
 import { ProviderError, failureMessage, type ProviderOperation } from './error.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
-import { PagedList, goesOn, withoutPaging } from './paged-list.ts';
+import { PagedList, goesOn, toldByHeaders, withoutPaging } from './paged-list.ts';
 import type { Image, AccountServer, ListShape, PriceList, Product, Server, Zone } from './types.ts';
 
 const text = z.string().optional().catch(undefined);
@@ -119,12 +119,14 @@ export function parseHosts(body: unknown): string[] {
   return [...new Set([...hosts, ...keys])];
 }
 
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
 /**
  * The identifiers of the account's servers, as keys of a map. Absence is read off this list, so no entry is dropped: each key of
- * an object is an identifier, whatever its value, unless it tells about pages. Throws PagedList for one page of a longer list, which
- * `isFirst` says too, and PROVIDER_PROTOCOL for anything else.
+ * an object is an identifier, whatever its value, unless it tells about pages. Throws PagedList for one page of a longer list, of which
+ * the headers may tell too, and PROVIDER_PROTOCOL for anything else.
  */
-export function parseServerList(list: unknown, isFirst = false): ReadonlySet<string> {
+export function parseServerList(list: unknown, headers: Headers = {}): ReadonlySet<string> {
   const whole = withoutPaging(list);
   const body = withoutCancelled(whole);
   const identifiers = Array.isArray(body) ? body.map(identifierOf) : isObject(body) ? identifiersIn(body) : [undefined];
@@ -133,13 +135,13 @@ export function parseServerList(list: unknown, isFirst = false): ReadonlySet<str
   const found = new Set(identifiers.filter((identifier) => identifier !== undefined).map(identifierKey));
   // The list may count those that are gone.
   const count = isObject(whole) ? Object.keys(whole).length : found.size;
-  if (isFirst || goesOn(list, count)) throw new PagedList(found, serversIn(body));
+  if (toldByHeaders(headers, count) || goesOn(list, count)) throw new PagedList(found, serversIn(body));
   return found;
 }
 
 /** What the list says of each server. Throws like `parseServerList`. */
-export function parseListedServers(list: unknown, isFirst = false): AccountServer[] {
-  parseServerList(list, isFirst);
+export function parseListedServers(list: unknown, headers: Headers = {}): AccountServer[] {
+  parseServerList(list, headers);
   return serversIn(withoutCancelled(withoutPaging(list)));
 }
 
@@ -333,7 +335,7 @@ function entries<T>(body: unknown, operation: ProviderOperation, key: string, sc
 }
 
 /** The keys of an error answer, which name no product, image or server. */
-const ERRORS = new Set(['error', 'errors', 'message', 'detail', 'title']);
+const ERRORS = new Set(['error', 'errors', 'error_description', 'message', 'msg', 'detail', 'title']);
 
 function keyedValues(body: unknown, key: string): object[] | undefined {
   if (!isObject(body)) return undefined;

@@ -25,6 +25,7 @@ import type { Pace } from './shared/pace.ts';
 import type { TaskTimes } from './shared/task-times.ts';
 import type { Kube } from './kube.ts';
 import type { SshProbe } from './ssh-check.ts';
+import { isDeepEqual } from '../base/deep-equal.ts';
 import { ok, type Result } from '../base/result.ts';
 import type { Timers } from '../base/timers.ts';
 import { tellRefused, type BeginWriting, type Step, type Writer, type WriterServices } from './writer.ts';
@@ -207,9 +208,9 @@ export class Visit {
   }
 
   /** True if the object has changed in a way that matters since `view`, in versions that this process has not seen. */
-  hasChangedSince({ inputs }: View): boolean {
-    // Versions repeat after a restore of etcd, so a write may hit an object that this process has not seen.
-    return inputsOf(this.object) !== inputs;
+  hasChangedSince({ inputs, object }: View): boolean {
+    // Versions and generations repeat after a restore of etcd, so a write may hit an object that this process has not seen.
+    return inputsOf(this.object) !== inputs || !isDeepEqual(this.object.spec, object.spec);
   }
 
   /**

@@ -682,9 +682,65 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes denials from before a request of a named order for denials of what it created',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: 'withEvidence(withoutPlan(view.memo), { ordered, sent, denials: undefined });',
-    replace: 'withEvidence(withoutPlan(view.memo), { ordered, sent });',
+    find: '    denials: undefined,\n    ...(first !== undefined',
+    replace: '    ...(first !== undefined',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'takes the end of an earlier server for the end of the next one with its identifier (named)',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: '    ...(first !== undefined && { end: undefined }),\n',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/former-server.test.ts'],
+  },
+  {
+    name: 'takes the end of an earlier server for the end of the next one with its identifier (anonymous)',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
+    find: 'withEvidence(view.memo, { ordered, end: undefined })',
+    replace: 'withEvidence(view.memo, { ordered })',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/former-server.test.ts'],
+  },
+  {
+    name: 'remembers that a server was cancelled although a read shows it',
+    file: 'src/virtual-server/decision/memo.ts',
+    find: "if (end?.state !== 'confirmed') return withoutGone(memo);",
+    replace: 'if (end !== null) return withoutGone(memo);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/former-server.test.ts'],
+  },
+  {
+    name: 'remembers the end of a server although a restore has taken it back',
+    file: 'src/virtual-server/shared/objects.ts',
+    find: 'withEvidence(withoutPlan(this.memo(uid)), { end: undefined })',
+    replace: 'withoutPlan(this.memo(uid))',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/former-server.test.ts'],
+  },
+  {
+    name: 'orders what it has not checked, if a restore brings another spec with the same generation',
+    file: 'src/virtual-server/visit.ts',
+    find: ' || !isDeepEqual(this.object.spec, object.spec)',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
+  },
+  {
+    name: 'takes the shutdown that the operator has asked for as proof of a cancellation',
+    file: 'src/virtual-server/operations/cancel.ts',
+    find: '  if (wasToStop(view.object, record)) return false;\n',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-answers.test.ts'],
+  },
+  {
+    name: 'believes an empty list of servers as fast as any other',
+    file: 'src/virtual-server/decision/absence.ts',
+    find: "const isClear = wasRead(object, record) && denials?.unlisted !== 'perhaps';",
+    replace: 'const isClear = wasRead(object, record);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/absence.test.ts'],
+  },
+  {
+    name: 'cancels a server with the own address and the mark of another order',
+    file: 'src/virtual-server/decision/identity.ts',
+    find: "const isProven = likeness === 'same' && shared === undefined && !isMarked;",
+    replace: "const isProven = likeness === 'same' && shared === undefined;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/identity.test.ts'],
   },
   {
     name: 'forgets the server of a named order that was refused in the end',
@@ -1400,15 +1456,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes one page of the servers for all of them',
     file: 'src/provider/wire.ts',
-    find: 'if (isFirst || goesOn(list, count)) throw',
-    replace: 'if (isFirst) throw',
+    find: 'if (toldByHeaders(headers, count) || goesOn(list, count)) throw',
+    replace: 'if (toldByHeaders(headers, count)) throw',
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
   },
   {
     name: 'does not see in a header that the list of servers has more pages',
     file: 'src/provider/account.ts',
-    find: 'isFirst: namesNextPage(answer.headers)',
-    replace: 'isFirst: namesNextPage({})',
+    find: "'listServers'), headers: answer.headers }",
+    replace: "'listServers'), headers: {} }",
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
   },
   {
@@ -1626,8 +1682,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'cancels the server of another object under a chosen identifier',
     file: 'src/virtual-server/decision/identity.ts',
-    find: "const isClaimable = ordered === undefined || ordered === 'own';",
-    replace: 'const isClaimable = ordered !== null;',
+    find: "const isClaimable = (ordered === undefined || ordered === 'own') && !isMarked;",
+    replace: 'const isClaimable = !isMarked;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },
   {
@@ -3426,8 +3482,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'considers a server that was never read gone as soon as any other',
     file: 'src/virtual-server/decision/absence.ts',
-    find: 'return timing.absenceMs * (wasRead(object, record) || isExplained ? 1 : UNSEEN_PERIODS);',
-    replace: 'return timing.absenceMs * (wasRead(object, record) || isExplained || UNSEEN_PERIODS > 0 ? 1 : 0);',
+    find: 'return timing.absenceMs * (isClear || isExplained ? 1 : UNSEEN_PERIODS);',
+    replace: 'return timing.absenceMs * (isClear || isExplained || UNSEEN_PERIODS > 0 ? 1 : 0);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/absence.test.ts'],
   },
   {
@@ -3468,8 +3524,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'recognizes a server by an address that another server shows too',
     file: 'src/virtual-server/decision/identity.ts',
-    find: "const isProven = likeness === 'same' && shared === undefined;",
-    replace: "const isProven = likeness === 'same';",
+    find: "const isProven = likeness === 'same' && shared === undefined && !isMarked;",
+    replace: "const isProven = likeness === 'same' && !isMarked;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/identity.test.ts'],
   },
   {
@@ -5300,8 +5356,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets that the provider was asked to cancel a server that it still shows',
     file: 'src/virtual-server/decision/memo.ts',
-    find: "return withEvidence(memo, { end: { state: 'requested', identifier: end.identifier } });\n}",
-    replace: 'return withEvidence(memo, { end: undefined });\n}',
+    find: "if (end?.state !== 'answered') return memo;\n  return withEvidence(memo, { end: { state: 'requested', identifier: end.identifier } });\n}",
+    replace: "if (end?.state !== 'answered') return memo;\n  return withEvidence(memo, { end: undefined });\n}",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
   },
   {

@@ -17,6 +17,7 @@ import {
   withGone,
   withoutDenials,
   withoutFailures,
+  withoutEnd,
   withoutGone,
   answeredCancel,
   type Denials,
@@ -36,7 +37,7 @@ import { cancelIsForbidden, withMemo, type View } from './view.ts';
 const NEEDED = 3;
 /** If the list of servers confirms each of them. */
 const NEEDED_UNLISTED = 2;
-/** A server that was never read with 200 may be slow to appear, so it needs this many grace periods. */
+/** So many grace periods, if the server was never read with 200 and may be slow to appear, or if the list of servers is empty. */
 export const UNSEEN_PERIODS = 12;
 
 /**
@@ -59,7 +60,9 @@ export function graceOf({ object, memo, timing }: View, record: ServerRecord, de
   // A DELETE whose answer was lost explains why the server is gone. So does a failed order, if the list confirms it.
   const hasFailed = record.createFailure !== undefined && denials?.unlisted === 'yes';
   const isExplained = (wasRequested(memo, record.identifier) || hasFailed) && !mayComeLate(memo, record);
-  return timing.absenceMs * (wasRead(object, record) || isExplained ? 1 : UNSEEN_PERIODS);
+  // A provider that hides all servers of an account for a while, while it is suspended or by mistake, answers an empty list.
+  const isClear = wasRead(object, record) && denials?.unlisted !== 'perhaps';
+  return timing.absenceMs * (isClear || isExplained ? 1 : UNSEEN_PERIODS);
 }
 
 /**
@@ -168,7 +171,7 @@ function missingVerdict(
 /** The memo for a server that exists: without its absence, and without another server in its place. */
 export function recognized(memo: Memo): Memo {
   const { task } = memo.evidence;
-  return withEvidence(withoutGone(withoutDenials(memo)), {
+  return withEvidence(withoutEnd(withoutDenials(memo)), {
     unrecognized: undefined,
     task: task?.state === 'silent' ? undefined : task,
   });

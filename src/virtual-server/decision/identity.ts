@@ -18,7 +18,7 @@ import type { Others, ShownServer } from './types.ts';
 import { namesOf } from './sentences.ts';
 import { doubtIn } from '../../api/open.ts';
 import { without } from '../../base/without.ts';
-import { isLateServer, whoOrdered } from './named.ts';
+import { isLateServer, namesOwner, whoOrdered } from './named.ts';
 import { withoutOpen } from './open.ts';
 import { knownRecord } from './known-record.ts';
 import type { View } from './view.ts';
@@ -183,13 +183,14 @@ export function recognize(
 ): Recognition {
   const likeness = compare(record.fingerprint, server);
   const shared = sharedAddress(object, record, server, account, others);
-  const isProven = likeness === 'same' && shared === undefined;
+  const isMarked = isMarkedAsOther(object, record, server);
+  const isProven = likeness === 'same' && shared === undefined && !isMarked;
   const isOwnAccount = record.account === undefined || isSameAccount(record.account, account);
   const accepts = `${record.identifier}@${hardwareIn(server.macs)[0] ?? ipv6In(server.ipv6)[0] ?? account}`;
   const isAccepted = hasAccepted(object, accepts);
   const ordered = isNamed(record) ? whoOrdered(object, record, server) : undefined;
   const isNear = isOwnAccount || (ordered === 'own' && isSameProvider(record.account, account));
-  const isClaimable = ordered === undefined || ordered === 'own';
+  const isClaimable = (ordered === undefined || ordered === 'own') && !isMarked;
   const isExpected = record.missingAt === undefined || isLateServer(object, record, server);
   const isPlausible = likeness !== 'different' && isNear && isClaimable && isExpected;
   if (isAccepted || isProven || (isPlausible && isEnough(record.fingerprint, purpose))) {
@@ -221,6 +222,13 @@ export function recognize(
     : 'it was read with another API key or base URL, and nothing that it shows proves that it is the same one';
   return err({ isOther: false, why, accepts });
 }
+
+/**
+ * True if another object's order gave the server its name, although this object's order named its own: a provider may give an address
+ * again. A server that was handed over or adopted keeps its name.
+ */
+const isMarkedAsOther = (object: VirtualServer, record: Held, server: Server): boolean =>
+  record.mode === 'named' && !isNamed(record) && namesOwner(object, server) === 'other';
 
 /** An address of the record that another server of the account shows too, unless one of its addresses is its own. */
 function sharedAddress(

@@ -334,6 +334,13 @@ export function withoutGone(memo: Memo): Memo {
   return withEvidence(memo, { end: end.wasRequested ? { state: 'requested', identifier } : undefined });
 }
 
+/** A read has shown the server, so its end has to be proven again: it is another one, or was never cancelled. */
+export function withoutEnd(memo: Memo): Memo {
+  const { end } = memo.evidence;
+  if (end?.state !== 'confirmed') return withoutGone(memo);
+  return withEvidence(memo, { end: { state: 'requested', identifier: end.identifier } });
+}
+
 /** The provider's word about this server; undefined without one, or if a later read has shown the server. */
 export function answeredCancel(memo: Memo, identifier: string | undefined): AnsweredCancel | undefined {
   const end = endOf(memo, identifier);

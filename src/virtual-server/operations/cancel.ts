@@ -4,6 +4,7 @@
  * read again, since the provider's word alone proves nothing.
  */
 import type { ReadyReason } from '../../api/conditions.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { SERVER_DEFINITION, SET_DEFINITION, SET_KIND } from '../../api/names.ts';
 import { isNamed, type Held } from '../../api/record.ts';
@@ -320,7 +321,7 @@ function isAskedLately({ memo, monotonic, timing }: View, identifier: string | u
 /**
  * Whether what the provider shows after the DELETE confirms its word: a server that is shown as cancelled, that has stopped running, or
  * certainly another one. `before`: the server as it was read right before the DELETE. A server that did not run then shows nothing
- * new.
+ * new, nor does one that the operator had asked to stop.
  */
 export function isConfirmed(view: View, record: Held, before: Server, after: ShownServer): boolean {
   const known = recognizeFor('cancel', view, record, after);
@@ -328,5 +329,10 @@ export function isConfirmed(view: View, record: Held, before: Server, after: Sho
   const { status = '' } = after.server;
   // A word that was there before the DELETE tells nothing about it.
   if (saysCancelled(status)) return !saysCancelled(before.status);
+  if (wasToStop(view.object, record)) return false;
   return isRunning(before.status) && status.trim() !== '' && !isRunning(status);
 }
+
+/** The operator may have shut the server down, or restarted it, before the DELETE. */
+const wasToStop = ({ spec }: VirtualServer, { reboot, forceOff, change }: Held): boolean =>
+  (spec.power ?? 'On') !== 'On' || (reboot ?? forceOff ?? change?.phase) !== undefined;

@@ -81,7 +81,8 @@ async function claimAndSend(
   // If it fails, the journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that
   // nothing was sent. The next claim names the same attempt.
   const ordered = { attempt, userData: fromSecrets.userDataFrom ?? visit.object.spec.userData };
-  const memo = withEvidence(view.memo, { ordered });
+  // The provider may give this order the identifier of an earlier server, whose end proves nothing about it.
+  const memo = withEvidence(view.memo, { ordered, end: undefined });
   await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) });
   const own = ownOfClaim(visit, view, attempt);
   if (own === undefined) {

@@ -224,10 +224,15 @@ async function claimAndSend(
   // The write fails if the object has changed, so it is a live read too: the object exists, and wants a server.
   // Nothing is on its way if the write fails, whether it was carried out or not.
   const sent: Sent = { attempt: claim.attempt, at: claim.sent.at, answer: 'other', since: timers.monotonic() };
-  // Earlier denials prove nothing about this request.
+  // Earlier denials prove nothing about this request, nor does the end of an earlier server with this identifier about its server.
   const { user_data_string: text } = body;
   const ordered = { attempt: claim.attempt, userData: typeof text === 'string' ? text : undefined };
-  const memo = withEvidence(withoutPlan(view.memo), { ordered, sent, denials: undefined });
+  const memo = withEvidence(withoutPlan(view.memo), {
+    ordered,
+    sent,
+    denials: undefined,
+    ...(first !== undefined && { end: undefined }),
+  });
   await visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) });
   const liveAt = timers.monotonic();
   const claimed = visit.view();

@@ -8,7 +8,7 @@ import { giverIn, holdsSomething, knownRecord, sourceOf, viewRecord } from '../d
 import { takerOf } from '../decision/inputs.ts';
 import { orphanPlacesOf, placeOf, type Place } from '../decision/price.ts';
 import type { HandOver } from '../decision/types.ts';
-import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
+import { NEW_MEMO, withEvidence, withoutPlan, type Memo } from '../decision/memo.ts';
 import { without } from '../../base/without.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../controller/informer.ts';
@@ -53,7 +53,7 @@ export class Objects implements ObjectStore<VirtualServer> {
   told(object: VirtualServer, previous: VirtualServer | undefined): void {
     const { uid } = object.metadata;
     const isBack = this.#isThereAgain(keyOf(object), uid);
-    if (previous !== undefined && !isNewer(object, previous)) this.#forgetPlan(uid);
+    if (previous !== undefined && !isNewer(object, previous)) this.#rolledBack(uid);
     const isKnown = this.#writes.told(object);
     if (isBack || !isKnown) this.#index(this.#writes.newestOf(object));
   }
@@ -147,14 +147,17 @@ export class Objects implements ObjectStore<VirtualServer> {
   #undone(object: VirtualServer): void {
     const { uid } = object.metadata;
     const cached = this.#cache.get(keyOf(object));
-    this.#forgetPlan(uid);
+    this.#rolledBack(uid);
     if (cached?.metadata.uid === uid) this.#index(cached);
     else this.#forget(object);
   }
 
-  /** A plan for a version that no longer exists does not apply to the present one. */
-  #forgetPlan(uid: string): void {
-    this.remember(uid, withoutPlan(this.memo(uid)));
+  /**
+   * A plan for a version that no longer exists does not apply to the present one. Nor does the end of its server: the object may order
+   * another one under the same identifier.
+   */
+  #rolledBack(uid: string): void {
+    this.remember(uid, withEvidence(withoutPlan(this.memo(uid)), { end: undefined }));
   }
 
   /** True if a restore of etcd has brought a deleted object back: such an object is neither gone nor released. */

@@ -380,6 +380,9 @@ describe('a list of servers', () => {
     ['the next page in a header', { body: { srv1 }, headers: { link: '</beta/vps/servers?page=2>; rel="next"' } }],
     ['the next page of an array in a header', { body: [srv1], headers: { link: '</servers?page=2>; rel=next' } }],
     ['the next page in another header', { body: { srv1 }, headers: { 'x-next-page': '2' } }],
+    ['more servers in a header', { body: [srv1], headers: { 'x-total-count': '2' } }],
+    ['more servers in another header', { body: { srv1 }, headers: { 'content-range': 'servers 0-0/2' } }],
+    ['more pages in a header', { body: { srv1 }, headers: { 'x-total-pages': '2' } }],
     ['the next page', { body: { srv1, next: '/beta/vps/servers?page=2' } }],
     ['the next page by its number', { body: { srv1, next_page: 2 } }],
     ['the next page as an object', { body: { srv1, next: { href: '/beta/vps/servers?page=2' } } }],
@@ -427,7 +430,12 @@ describe('a list of servers', () => {
     ['has such a server as a container', { meta: { status: 'running' }, pages: '/servers/pages' }, ['meta', 'pages']],
     ['is empty', { total: 0, next: null, meta: {} }, []],
   ])('is whole if it %s', async (_what, body, identifiers) => {
-    const session = await listing({ body, headers: { link: '</beta/vps>; rel="up"', 'x-next-page': '' } });
+    const totals = {
+      'x-total-count': String(identifiers.length),
+      'x-total-pages': '1',
+      'content-range': 'servers 0-*/*',
+    };
+    const session = await listing({ body, headers: { link: '</beta/vps>; rel="up"', 'x-next-page': '', ...totals } });
     expect([...((await session.servers()) ?? [])]).toEqual(identifiers);
     const servers = await session.listedServers(0);
     expect(servers?.map(({ identifier }) => identifier)).toEqual(identifiers);

@@ -176,6 +176,13 @@ describe('the grace period', () => {
     expect(graceOf(viewOf(object, facts({ memo: held })), own, undefined)).toBe(periods * GRACE);
   });
 
+  it('is longer if the list of servers is empty, unless a DELETE explains that', () => {
+    const given = (unlisted: Unlisted, held = memo()): number =>
+      graceOf(viewOf(webWith(KNOWN), facts({ memo: held })), KNOWN, { ...denials(WHAT), unlisted });
+    expect([given('yes'), given('no'), given('perhaps')]).toEqual([GRACE, GRACE, 12 * GRACE]);
+    expect(given('perhaps', memo(REQUESTED))).toBe(GRACE);
+  });
+
   it('is one period for the server of a failed order only if the list of servers confirms the denials', () => {
     const failed = { ...HELD, createFailure: { said: 'Out of stock' } };
     const given = (unlisted: Unlisted): number =>

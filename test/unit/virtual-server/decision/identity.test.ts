@@ -257,6 +257,16 @@ describe('recognizing a server', () => {
     expect(result.ok && result.value).toBe(own);
   });
 
+  it('rejects the own address of a server that has the mark of another order, if this order had named its own', () => {
+    const name = 'default/web (99999999)';
+    const sent = { at: '2026-01-01T00:00:00Z', body: 'x' };
+    const ordered: Held = { ...KNOWN, mode: 'named', attempt: 'a1', sent };
+    expect(known(ordered, { name })).toMatchObject({ ok: false, error: { isOther: false } });
+    expect(known(ordered, { name: 'default/web' }).ok).toBe(true);
+    // It was handed over, with the name that its giver's order sent.
+    expect(known({ ...ordered, mode: 'adopt' }, { name }).ok).toBe(true);
+  });
+
   it('learns the addresses of a server that had shown none', () => {
     const result = known(bare, {});
     expect(result.ok && result.value).toEqual(KNOWN);

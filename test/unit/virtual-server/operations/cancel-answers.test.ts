@@ -163,6 +163,25 @@ describe('a server that is still shown after the documented answer to a DELETE',
     expect(decide(object, after(TIMING.pollMs, next?.memo ?? memo()))).toMatchObject(then);
   });
 
+  it.each<{ asked: string; spec?: object; own?: object; confirms: boolean }>([
+    { asked: 'nothing', confirms: true },
+    { asked: 'spec.power On', spec: { power: 'On' }, confirms: true },
+    { asked: 'spec.power Off', spec: { power: 'Off' }, confirms: false },
+    { asked: 'spec.power Dormant', spec: { power: 'Dormant' }, confirms: false },
+    { asked: 'a restart', own: { reboot: { asked: 'now', answer: 'Accepted' } }, confirms: false },
+    { asked: 'a stop by force', own: { forceOff: { asked: 'now' } }, confirms: false },
+    {
+      asked: 'a stop for a change',
+      own: { change: { identifier: 'srv1', change: 'x', since: '2026-01-02T00:00:00Z', phase: 'stop' } },
+      confirms: false,
+    },
+  ])('is cancelled if it stops then, unless the operator had asked for that: $asked', ({ spec, own, confirms }) => {
+    const object = webWith({ ...KNOWN, ...own }, { deleting: true, ...(spec && { spec }) });
+    const at = owned(object, facts({ memo: memo({ task: { state: 'over', identifier: 'srv1' } }) }));
+    const next = afterWord(...at, shown(), 'Server is locked', shown({ status: 'shutting down' }));
+    expect(stateOf(next)).toBe(confirms ? 'confirmed' : 'answered');
+  });
+
   it('is not cancelled by a denial that does not count', () => {
     expect(read(doomed, first.memo, denied(false))?.memo.evidence.end).toEqual(first.memo.evidence.end);
   });

@@ -170,16 +170,22 @@ describe('a claim that is answered with an object that', () => {
       ...(status && object.status?.conditions === undefined && { status }),
     });
 
-  it('has another spec is taken back, and the next claim orders what the new spec says', async () => {
-    const visited = await order({
-      beforeWrite: changed({ metadata: { generation: 2 }, spec: { product: 'VPSX8' } }),
-    });
-    const claim = ['catalog', 'open', 'write'];
-    expect(visited.calls).toEqual([...claim, 'write', ...claim, 'order', 'write', 'poll', 'write']);
-    expect(visited.requests).toMatchObject([{ product: 'VPSX8' }]);
-    expect(visited.requests).toHaveLength(1);
-    expect(noted(visited)).toEqual([{ attempt: 'a1', state: 'task', task: 7 }]);
-  });
+  it.each([
+    { generation: 2, when: 'usually' },
+    { generation: undefined, when: 'after a restore of etcd' },
+  ])(
+    'has another spec is taken back, and the next claim orders what the new spec says ($when)',
+    async ({ generation }) => {
+      const visited = await order({
+        beforeWrite: changed({ metadata: { ...(generation && { generation }) }, spec: { product: 'VPSX8' } }),
+      });
+      const claim = ['catalog', 'open', 'write'];
+      expect(visited.calls).toEqual([...claim, 'write', ...claim, 'order', 'write', 'poll', 'write']);
+      expect(visited.requests).toMatchObject([{ product: 'VPSX8' }]);
+      expect(visited.requests).toHaveLength(1);
+      expect(noted(visited)).toEqual([{ attempt: 'a1', state: 'task', task: 7 }]);
+    },
+  );
 
   it('is paused is taken back', async () => {
     const visited = await order({
