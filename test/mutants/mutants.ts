@@ -1014,8 +1014,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'tries an adoption over and over although you say that the order created nothing',
     file: 'src/virtual-server/decision/decide.ts',
-    find: '(!isHopeless(view, own) || isAnswered(object, own))) return undefined;',
-    replace: '(!isHopeless(view, own) || (own.identifier !== undefined && isAnswered(object, own)))) return undefined;',
+    find: 'isHopeless(view, order) && !isAnswered(object, order);',
+    replace: 'isHopeless(view, order) && !(order.identifier !== undefined && isAnswered(object, order));',
     tests: ['test/unit/virtual-server/decision/checks/ordering.test.ts'],
   },
   {
