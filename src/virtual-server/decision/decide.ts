@@ -415,7 +415,7 @@ export function adoptionIsAsked(view: View): Operation | undefined {
 
 export function createIsInFlight(view: OwnView): Operation | undefined {
   const { deleting } = view;
-  return byPhase(view.own, {
+  return byPhase<Operation | undefined>(view.own, {
     unordered: () => undefined,
     claimed: (own) => {
       if (!isBeingSent(view, own)) return undefined;

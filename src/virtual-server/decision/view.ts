@@ -129,13 +129,13 @@ export const untilSent = (record: Claimed | Named, view: Seen): number =>
 type Seen = Pick<View, 'memo' | 'monotonic' | 'timing'>;
 
 /** Whether a process may be sending the order of such a record. */
-const HAS_CLAIM = {
+const HAS_CLAIM: Record<PhaseName, boolean> = {
   unordered: false,
   claimed: true,
   following: false,
   named: true,
   held: false,
-} as const satisfies Record<PhaseName, boolean>;
+};
 
 export const hasClaim = (record: ServerRecord): record is Claimed | Named => HAS_CLAIM[phaseOf(record)];
 

@@ -212,13 +212,13 @@ const ORDERING = 'ordering';
 const OPEN = 'open';
 
 /** An order whose server is not known yet. */
-const IS_OPEN = {
+const IS_OPEN: Record<PhaseName, boolean> = {
   unordered: false,
   claimed: true,
   following: true,
   named: false,
   held: false,
-} as const satisfies Record<PhaseName, boolean>;
+};
 
 export function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Holding | undefined {
   if (record === undefined) return undefined;
