@@ -367,21 +367,39 @@ export type Held = Phase<OfOrder | OfServer, 'identifier'>;
  * is known to the process that got the answer, and to the mirror.
  */
 export type Named = Phase<OfOrder | OfName, 'identifier' | 'attempt' | 'sent'> & { mode: 'named' };
-/** One of five phases. The first field that is there tells four apart: identifier, task, attempt; `isNamed` tells the fifth. */
-export type ServerRecord = Unordered | Claimed | Following | Named | Held;
+/** The record in each phase. */
+interface RecordIn {
+  unordered: Unordered;
+  claimed: Claimed;
+  following: Following;
+  named: Named;
+  held: Held;
+}
+export type PhaseName = keyof RecordIn;
+export type ServerRecord = RecordIn[PhaseName];
+
+/** The one place that tells the phases apart. A record may have fields of more than one, so the order of the questions counts. */
+export function phaseOf(record: Partial<StoredRecord>): PhaseName {
+  const { mode, attempt, task, identifier, sent, fingerprint, missingAt } = record;
+  const isShown = fingerprint !== undefined || missingAt !== undefined;
+  if (mode === 'named' && attempt !== undefined && identifier !== undefined && sent !== undefined && !isShown)
+    return 'named';
+  if (identifier !== undefined) return 'held';
+  if (task !== undefined) return 'following';
+  return attempt === undefined ? 'unordered' : 'claimed';
+}
+
+/** What the row of the record's phase says. It takes a row for each phase, so that no phase is forgotten. */
+export function byPhase<T>(record: ServerRecord, rows: { readonly [P in PhaseName]: (record: RecordIn[P]) => T }): T {
+  const row: (record: never) => T = rows[phaseOf(record)];
+  return row(record as never);
+}
 
 /** True until the provider has answered the order with a task, or you have named the server. */
-export const isClaimed = (record: ServerRecord): record is Claimed =>
-  record.attempt !== undefined && record.task === undefined && record.identifier === undefined;
+export const isClaimed = (record: ServerRecord): record is Claimed => phaseOf(record) === 'claimed';
 
 /** True until the provider has shown the server that was ordered under the identifier, or the server is gone. */
-export const isNamed = (record: ServerRecord): record is Named =>
-  record.mode === 'named' &&
-  record.attempt !== undefined &&
-  record.identifier !== undefined &&
-  record.sent !== undefined &&
-  record.fingerprint === undefined &&
-  record.missingAt === undefined;
+export const isNamed = (record: ServerRecord): record is Named => phaseOf(record) === 'named';
 
 /**
  * The record that these fields are. A copy that was damaged, that lags behind, or that was written by hand may have more fields

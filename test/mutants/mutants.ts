@@ -345,6 +345,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
+    name: 'takes a record whose server is known for one that only follows a task',
+    file: 'src/api/record.ts',
+    find: "if (identifier !== undefined) return 'held';",
+    replace: "if (identifier !== undefined && task === undefined) return 'held';",
+    tests: ['--project', 'unit', 'test/unit/api/record-phases.test.ts'],
+  },
+  {
+    name: 'forgets that an earlier process may be sending a named order',
+    file: 'src/virtual-server/decision/view.ts',
+    find: 'following: false,\n  named: true,',
+    replace: 'following: false,\n  named: false,',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/earlier-claims.test.ts'],
+  },
+  {
     name: 'ends an order that may still arrive when the time of its object is up',
     file: 'src/virtual-server/decision/decide.ts',
     find: 'const isEnding = deleting || isToExpire(view, own);',
@@ -1070,8 +1084,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'tries an adoption over and over although you say that the order created nothing',
     file: 'src/virtual-server/decision/decide.ts',
-    find: '(!isHopeless(view, own) || isAnswered(object, own))) return undefined;',
-    replace: '(!isHopeless(view, own) || (own.identifier !== undefined && isAnswered(object, own)))) return undefined;',
+    find: 'isHopeless(view, order) && !isAnswered(object, order);',
+    replace: 'isHopeless(view, order) && !(order.identifier !== undefined && isAnswered(object, order));',
     tests: ['test/unit/virtual-server/decision/checks/ordering.test.ts'],
   },
   {

@@ -6,7 +6,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { orphanName } from '../../virtual-server/decision/inputs.ts';
-import { viewRecord, type RecordView } from '../../virtual-server/decision/known-record.ts';
+import { holdsSomething, viewRecord, type RecordView } from '../../virtual-server/decision/known-record.ts';
 import type { Backup, FoundRecord } from '../cluster/backups.ts';
 import { heldServer } from '../state/recorded-order.ts';
 import { verdict } from '../state/readiness.ts';
@@ -170,7 +170,7 @@ function restoredStep(
     const problem = isOver ? 'spec.expiresAt has passed: set a later time first' : identifierProblem(identifier);
     return problem === undefined ? ['adopt', consequenceOf(records)] : ['you', problem];
   }
-  const order = records.find(({ attempt, task }) => attempt !== undefined || task !== undefined);
+  const order = records.find(holdsSomething);
   if (order !== undefined) {
     const orderName = [order.attempt, order.task === undefined ? undefined : `task ${order.task}`].filter(Boolean);
     const where = "pass a backup with its status (--filename FILE), or look in the provider's control panel";

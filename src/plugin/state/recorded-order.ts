@@ -1,7 +1,7 @@
 /** Reads the operator's record of an object, and decides whether the user can resolve its order. Pure. */
 import { hasTrait } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../api/names.ts';
-import { mirrorIn, type ServerRecord } from '../../api/record.ts';
+import { mirrorIn, phaseOf, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { holdsSomething, knownRecord, viewRecord } from '../../virtual-server/decision/known-record.ts';
 import { isOverdue } from '../../virtual-server/decision/view.ts';
@@ -47,7 +47,7 @@ export function orderOf(object: VirtualServer, now: number): OrderState {
   }
   if (view.kind !== 'own') return { kind: 'none' };
   const { attempt, task, identifier } = view.record;
-  if (identifier !== undefined && !hasTrait(reason, 'taskFruitless')) return { kind: 'none' };
+  if (!isInQuestion(view.record, reason)) return { kind: 'none' };
   if (attempt === undefined)
     return task === undefined ? { kind: 'none' } : { kind: 'notYet', why: `task ${task} is running` };
   if (reason === 'CreateInFlight') return { kind: 'notYet', why: inWords(shown) };
@@ -66,6 +66,20 @@ export function orderOf(object: VirtualServer, now: number): OrderState {
     };
   }
   return { kind: 'open', attempt, named: identifier };
+}
+
+/** Whether something about the order is to be found out. Of an order whose server is named, only that its task led to nothing. */
+function isInQuestion(record: ServerRecord, reason: string): boolean {
+  switch (phaseOf(record)) {
+    case 'unordered':
+      return false;
+    case 'claimed':
+    case 'following':
+      return true;
+    case 'named':
+    case 'held':
+      return hasTrait(reason, 'taskFruitless');
+  }
 }
 
 /** Why this version cannot read the record: a newer version of the operator wrote it. Undefined if it can. */

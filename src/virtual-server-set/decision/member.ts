@@ -7,7 +7,7 @@ import {
   RECORD_ANNOTATION,
   START_OVER_ANNOTATION,
 } from '../../api/names.ts';
-import { newerRecord, parseRecord, type ServerRecord, mirrorIn } from '../../api/record.ts';
+import { newerRecord, parseRecord, phaseOf, type ServerRecord, mirrorIn } from '../../api/record.ts';
 import { isPaidFor, isAnnotated, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adviceOf } from '../../controller/conditions.ts';
@@ -65,7 +65,7 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
   const ready = conditions.find(({ type }) => type === 'Ready');
   const records = recordsOf(object);
   const unresolved = unresolvedOf(object, records);
-  const holdsNothing = records.every(({ attempt, task, identifier }) => (attempt ?? task ?? identifier) === undefined);
+  const holdsNothing = records.every((record) => phaseOf(record) === 'unordered');
   const isStalled = conditions.some(({ type }) => type === 'Stalled');
   const change = conditions.find(({ type }) => type === 'ChangePending');
   const isBlocked = isStalled && holdsNothing && unresolved === undefined && !deleting;

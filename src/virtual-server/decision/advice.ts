@@ -21,7 +21,7 @@ import {
   START_OVER_ANNOTATION,
   TAKE_OVER_ANNOTATION,
 } from '../../api/names.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import { phaseOf, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { annotationMeant, namesAsGone, orphanName, takerOf, unknownAnnotations } from './inputs.ts';
 import { viewRecord } from './known-record.ts';
@@ -118,8 +118,17 @@ function goneSteps({ object, record }: Case, text?: string): Advice[] {
 /** Only you can tell while the provider cannot be asked: that the server is gone, or what came of a long order. */
 const unanswered: Steps = (about) => {
   const { object, record, now } = about;
-  if (record?.identifier !== undefined) return isBeingDeleted(object) ? goneSteps(about) : [];
-  return record?.task !== undefined && isOverdue(record, now) ? resolveSteps(about) : [];
+  if (record === undefined) return [];
+  switch (phaseOf(record)) {
+    case 'unordered':
+    case 'claimed':
+      return [];
+    case 'following':
+      return isOverdue(record, now) ? resolveSteps(about) : [];
+    case 'named':
+    case 'held':
+      return isBeingDeleted(object) ? goneSteps(about) : [];
+  }
 };
 
 /** For an adoption that fails. While an attempt is open, no step may lead to a release. */

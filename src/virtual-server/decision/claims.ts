@@ -1,6 +1,6 @@
 /** Which servers an object holds or may hold, for the search of servers that no object holds. Pure. */
 import { RECORD_ANNOTATION } from '../../api/names.ts';
-import { heldIn, parseRecord, type StoredRecord } from '../../api/record.ts';
+import { byPhase, heldIn, parseRecord, type Held, type ServerRecord, type StoredRecord } from '../../api/record.ts';
 import type { ServerClaims } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adoptionOf } from './inputs.ts';
@@ -24,10 +24,15 @@ export function claimsOf(object: VirtualServer): ServerClaims {
   const view = viewRecord(object, []);
   if (view.kind === 'none' || view.kind === 'foreign') return { ...who, holds: [], mayHold };
   if (view.kind !== 'own') return { ...who, holds: [], mayHold, orderedAt: '' };
-  const { identifier, attempt, task, attemptedAt = '' } = view.record;
-  if (identifier !== undefined) return { ...who, holds: [identifier], mayHold };
-  const isOpen = attempt !== undefined || task !== undefined;
-  return { ...who, holds: [], mayHold, ...(isOpen && { orderedAt: attemptedAt }) };
+  const open = ({ attemptedAt = '' }: ServerRecord): ServerClaims => ({
+    ...who,
+    holds: [],
+    mayHold,
+    orderedAt: attemptedAt,
+  });
+  const held = ({ identifier }: Held): ServerClaims => ({ ...who, holds: [identifier], mayHold });
+  const none = (): ServerClaims => ({ ...who, holds: [], mayHold });
+  return byPhase(view.record, { unordered: none, claimed: open, following: open, named: held, held });
 }
 
 /** An orphan is a server that the object no longer refers to. */

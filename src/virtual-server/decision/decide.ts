@@ -5,7 +5,15 @@
 import { without } from '../../base/without.ts';
 import { cut } from '../../base/text.ts';
 import { HAND_OVER_ANNOTATION, RECORD_ANNOTATION, TAKE_OVER_ANNOTATION } from '../../api/names.ts';
-import { RECORD_FORMAT, RECORD_MODES, isClaimed, isNamed, type ServerRecord } from '../../api/record.ts';
+import {
+  RECORD_FORMAT,
+  RECORD_MODES,
+  byPhase,
+  isClaimed,
+  isNamed,
+  type Claimed,
+  type ServerRecord,
+} from '../../api/record.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import {
   namesAsGone,
@@ -257,7 +265,13 @@ export function attemptCreatedNothing(view: OwnView): Operation | undefined {
   const { identifier, task } = own;
   const { asked } = view.memo.evidence;
   const isDenied = identifier === undefined || isDeniedSince(view, identifier);
-  const lost = isNamed(own) ? isNamedLost(view, own) : isClaimed(own) && !mayBeInFlight(view);
+  const lost = byPhase(own, {
+    unordered: () => false,
+    claimed: (claim) => !isBeingSent(view, claim),
+    following: () => false,
+    named: (named) => isNamedLost(view, named),
+    held: () => false,
+  });
   const fruitless = task !== undefined && isDenied && isHopeless(view, own) && asked === inputs && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
   return { type: 'record', record: withFailedOrder(own), why: 'notCreated' };
@@ -383,35 +397,46 @@ const isAnswered = (object: VirtualServer, own: ServerRecord): boolean =>
 
 export function adoptionIsAsked(view: View): Operation | undefined {
   const { own, adoption, object } = view;
-  if (adoption === undefined || (own?.identifier !== undefined && !isReplaceable(view))) return undefined;
+  if (adoption === undefined) return undefined;
   // A running task will name its own server. Adopting that server earlier would make the task look like an orphan.
-  if (own?.task !== undefined && (!isHopeless(view, own) || isAnswered(object, own))) return undefined;
+  const isInVain = (order: ServerRecord): boolean => isHopeless(view, order) && !isAnswered(object, order);
+  const isReplaced = (order: ServerRecord): boolean => isReplaceable(view) && isInVain(order);
+  const mayAdopt = {
+    unordered: () => true,
+    claimed: () => true,
+    following: isInVain,
+    named: isReplaced,
+    held: isReplaced,
+  };
+  if (own !== undefined && !byPhase(own, mayAdopt)) return undefined;
   if (!adoption.ok) return park('AdoptInvalid', adoption.error);
   return notDue(view, 'adopt') ?? { type: 'adopt', record: own, identifier: adoption.value };
 }
 
 export function createIsInFlight(view: OwnView): Operation | undefined {
-  const { own, deleting } = view;
-  if (!mayBeInFlight(view)) return undefined;
-  // An object that is to keep its server looks for it while it waits.
-  if (isNamed(own)) {
-    const message = `Order ${own.attempt} under the identifier ${own.identifier} may still be on its way to the provider. The operator waits until it can no longer arrive`;
-    const isEnding = deleting || isToExpire(view, own);
-    return isEnding ? park('CreateInFlight', message, { afterMs: untilSent(own, view) }) : undefined;
-  }
-  if (!isClaimed(own)) return undefined;
-  return park(
-    'CreateInFlight',
-    `Another process of the operator claimed order ${own.attempt} and may still be sending it. The operator waits until that process can no longer send it`,
-    { afterMs: untilSent(own, view) },
-  );
+  const { deleting } = view;
+  return byPhase<Operation | undefined>(view.own, {
+    unordered: () => undefined,
+    claimed: (own) => {
+      if (!isBeingSent(view, own)) return undefined;
+      const message = `Another process of the operator claimed order ${own.attempt} and may still be sending it. The operator waits until that process can no longer send it`;
+      return park('CreateInFlight', message, { afterMs: untilSent(own, view) });
+    },
+    following: () => undefined,
+    named: (own) => {
+      if (own.task !== undefined || !mayArrive(own, view)) return undefined;
+      // An object that is to keep its server looks for it while it waits.
+      const isEnding = deleting || isToExpire(view, own);
+      if (!isEnding) return undefined;
+      const message = `Order ${own.attempt} under the identifier ${own.identifier} may still be on its way to the provider. The operator waits until it can no longer arrive`;
+      return park('CreateInFlight', message, { afterMs: untilSent(own, view) });
+    },
+    held: () => undefined,
+  });
 }
 
-/** True while the order of the record's attempt may still be on its way, from this process or another one. */
-function mayBeInFlight(view: OwnView): boolean {
-  const { own } = view;
-  if (isNamed(own)) return own.task === undefined && mayArrive(own, view);
-  if (!isClaimed(own)) return false;
+/** True while another process may still be sending the order. This one has a note of each order that it has claimed. */
+function isBeingSent(view: OwnView, own: Claimed): boolean {
   if (view.notes.some((note) => note.attempt === own.attempt)) return false;
   return isNewClaim(own, view);
 }

@@ -15,14 +15,12 @@ import {
   inPhase,
   newerRecord,
   parseRecord,
+  phaseOf,
   unknownIn,
   type FailedOrder,
   type Orphan,
   type ServerRecord,
   mirrorIn,
-  type Claimed,
-  type Following,
-  type Held,
   type Unordered,
   type StoredRecord,
 } from '../../api/record.ts';
@@ -51,8 +49,8 @@ export type RecordView =
   | ({ kind: 'conflict' } & Contradiction);
 
 /** True while the record names a server, or something that may become one. */
-export function holdsSomething(record: ServerRecord): record is Claimed | Following | Held {
-  return record.attempt !== undefined || record.task !== undefined || record.identifier !== undefined;
+export function holdsSomething(record: ServerRecord): record is Exclude<ServerRecord, Unordered> {
+  return phaseOf(record) !== 'unordered';
 }
 
 /** What is known about this object's server, from every place that stores it. */
@@ -104,7 +102,7 @@ function ofAnnotation(object: VirtualServer, own: ServerRecord, found: ServerRec
   const later = mayLag.filter((field) => own[field] === undefined && found[field] !== undefined);
   const shown = later.length === 0 ? found : without(found, ...later);
   const merged = own.format === found.format ? shown : { ...shown, format: own.format };
-  const isOnItsWay = own.task !== undefined && own.identifier === undefined;
+  const isOnItsWay = phaseOf(own) === 'following';
   const isInQuestion = (found.doubt ?? found.open ?? found.createFailure) !== undefined;
   const waits = isPaused(object) || object.metadata.deletionTimestamp !== undefined;
   if (!isOnItsWay || waits || isInQuestion) return merged;

@@ -1,7 +1,7 @@
 /** One object and everything known about it, with small questions that several checks share. */
 import type { ReadyReason } from '../../api/conditions.ts';
 import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
-import { isClaimed, isNamed, type Claimed, type Named, type ServerRecord } from '../../api/record.ts';
+import { isNamed, phaseOf, type Claimed, type Named, type PhaseName, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { Result } from '../../base/result.ts';
@@ -128,10 +128,21 @@ export const untilSent = (record: Claimed | Named, view: Seen): number =>
 
 type Seen = Pick<View, 'memo' | 'monotonic' | 'timing'>;
 
+/** Whether a process may be sending the order of such a record. */
+const HAS_CLAIM: Record<PhaseName, boolean> = {
+  unordered: false,
+  claimed: true,
+  following: false,
+  named: true,
+  held: false,
+};
+
+export const hasClaim = (record: ServerRecord): record is Claimed | Named => HAS_CLAIM[phaseOf(record)];
+
 /** The memo that knows since when this process has seen the claim of the record; the same memo if it does, or if there is none. */
 export function withClaim(view: View): Memo {
   const { own, memo } = view;
-  if (own === undefined || !(isClaimed(own) || isNamed(own))) return memo;
+  if (own === undefined || !hasClaim(own)) return memo;
   const claim = claimOf(own, view);
   return claim === memo.evidence.claim ? memo : withEvidence(memo, { claim });
 }

@@ -1,10 +1,9 @@
 /** The orders that an earlier process has claimed, and that this one finds when it starts. */
-import { isClaimed, isNamed } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { knownRecord } from '../decision/known-record.ts';
 import { withEvidence } from '../decision/memo.ts';
 import { wasRead } from '../decision/server-status.ts';
-import { claimSince } from '../decision/view.ts';
+import { claimSince, hasClaim } from '../decision/view.ts';
 import type { Objects } from './objects.ts';
 
 /**
@@ -18,7 +17,7 @@ export function recallClaims(
 ): void {
   for (const object of listed) {
     const record = knownRecord(object);
-    if (record === undefined || !(isClaimed(record) || isNamed(record)) || wasRead(object, record)) continue;
+    if (record === undefined || !hasClaim(record) || wasRead(object, record)) continue;
     const { uid } = object.metadata;
     objects.remember(uid, withEvidence(objects.memo(uid), { claim: claimSince(record, since) }));
   }

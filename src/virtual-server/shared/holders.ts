@@ -5,7 +5,7 @@
  * accepted its API key and the record names the account of that key.
  */
 import type { TaskNumber } from '../../base/exact-numbers.ts';
-import { mirrorIn, type ServerRecord } from '../../api/record.ts';
+import { mirrorIn, phaseOf, type PhaseName, type ServerRecord } from '../../api/record.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import {
   fingerprintOf,
@@ -211,6 +211,15 @@ const addressKey = (address: string): string => `address ${address}`;
 const ORDERING = 'ordering';
 const OPEN = 'open';
 
+/** An order whose server is not known yet. */
+const IS_OPEN: Record<PhaseName, boolean> = {
+  unordered: false,
+  claimed: true,
+  following: true,
+  named: false,
+  held: false,
+};
+
 export function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Holding | undefined {
   if (record === undefined) return undefined;
   const { metadata, spec, status } = object;
@@ -219,7 +228,7 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
   const identifier = record.missingAt === undefined ? record.identifier : undefined;
   const isMirrored = identifier !== undefined && mirrorIn(status)?.identifier === identifier;
   const isRead = isMirrored && isProvisioned(status);
-  const isOpen = record.identifier === undefined && (attempt ?? task) !== undefined;
+  const isOpen = IS_OPEN[phaseOf(record)];
   return {
     namespace: metadata.namespace,
     name: metadata.name,
@@ -230,7 +239,7 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
     fingerprint,
     isConfirmed: isRead || (isMirrored && status?.task?.message !== undefined),
     task: isRead ? undefined : task,
-    isOrdering: attempt !== undefined && record.identifier === undefined && !isStuck(object, record),
+    isOrdering: isOpen && attempt !== undefined && !isStuck(object, record),
     order: isOpen ? (attempt ?? `task ${task}`) : undefined,
   };
 }

@@ -1,14 +1,18 @@
 /** A record is in one of five phases. The compiler refuses, in this file, what no phase has. */
 import { expect, it } from 'vitest';
 import {
+  byPhase,
   inPhase,
   isClaimed,
   type Claimed,
   type Following,
   isNamed,
+  phaseOf,
   type Held,
   type Named,
+  type PhaseName,
   type ServerRecord,
+  type StoredRecord,
   type Unordered,
 } from '../../../src/api/record.ts';
 
@@ -19,6 +23,37 @@ const following: Following = { ...bare, attempt: 'a1', task: 7 };
 const held: Held = { ...bare, attempt: 'a1', task: 7, identifier: 'srv1' };
 const time = '2026-01-01T00:00:00Z';
 const named: Named = { ...bare, attempt: 'a1', identifier: 'srv1', mode: 'named', sent: { at: time, body: 'b1' } };
+
+/** A record of each phase. */
+const OF_PHASE = { unordered, claimed, following, named, held } satisfies Record<PhaseName, ServerRecord>;
+
+it.each(Object.entries(OF_PHASE))('tells that a record is %s, and takes that row', (phase, record) => {
+  expect(phaseOf(record)).toBe(phase);
+  const rows = {
+    unordered: () => 'unordered',
+    claimed: () => 'claimed',
+    following: () => 'following',
+    named: () => 'named',
+    held: () => 'held',
+  };
+  expect(byPhase(record, rows)).toBe(phase);
+});
+
+it('has the first phase that fits, if it has fields of several', () => {
+  const damaged: [Partial<StoredRecord>, PhaseName][] = [
+    [{ ...bare, fingerprint: {}, price: { identifier: 'srv1' }, doubt: undefined }, 'unordered'],
+    [{ ...claimed, mode: 'named', sent: named.sent, missingAt: time }, 'claimed'],
+    [{ ...bare, task: 7, createFailure: { said: 'no' } }, 'following'],
+    [{ ...following, mode: 'named', sent: named.sent }, 'following'],
+    [{ ...named, task: 7, readyAt: time }, 'named'],
+    [{ ...named, mode: 'create' }, 'held'],
+    [{ ...named, sent: undefined }, 'held'],
+    [{ ...named, attempt: undefined, task: 7 }, 'held'],
+    [{ ...named, fingerprint: {} }, 'held'],
+    [{ ...named, missingAt: time }, 'held'],
+  ];
+  expect(damaged.map(([record]) => phaseOf(record))).toEqual(damaged.map(([, phase]) => phase));
+});
 
 it('is claimed between the claim and the answer', () => {
   expect([unordered, claimed, following, held].map(isClaimed)).toEqual([false, true, false, false]);
