@@ -37,7 +37,7 @@ export interface Session {
 export interface Plugin {
   /** Runs `kubectl WORD...` with `kubeconfig`, without a terminal; `kubectl vps`, except ssh, runs in this process. */
   kubectl(words: string[], env?: Record<string, string>): Promise<Result>;
-  /** Runs a shell command, such as one that the plugin has printed. */
+  /** Runs a shell command, such as one that the plugin has printed; if it is one call of the plugin, as `kubectl` does. */
   shell(line: string): Promise<Result>;
   /** Runs a shell command on a terminal of 160 columns. */
   terminal(line: string): Session;
@@ -49,6 +49,21 @@ const TEST_MS = 600_000;
 const POLL_MS = 20;
 /** Part of bsdutils, which every Debian has. The script command of macOS cannot use a pipe as its terminal. */
 const SCRIPT = '/usr/bin/script';
+
+/** One call of the plugin, of words that mean the same to any shell. */
+const CALL = /^kubectl[ -]vps(?: +(?:'[^']*'|[\w@%+=:,./-])+)+$/;
+const WORD = /(?:'[^']*'|[^ '])+/g;
+
+/** The words of the call; undefined for any other line. */
+function callIn(line: string): string[] | undefined {
+  if (!CALL.test(line.trim())) return undefined;
+  const words =
+    line
+      .trim()
+      .replace(/^kubectl[ -]vps/, '')
+      .match(WORD) ?? [];
+  return words.map((word) => word.replaceAll("'", ''));
+}
 
 /** Why tests cannot use a terminal; undefined if they can. */
 export const noTerminal: string | undefined = await access(SCRIPT).then(
@@ -96,10 +111,15 @@ export async function createPlugin(folder: string, namespace: string, kubeconfig
     process.chdir(home);
     return runProgram(words);
   };
+  // ssh writes to the output of its process.
+  const runsHere = ([command = '']: readonly string[]): boolean => !['ssh', 'scp'].includes(command);
   return {
     kubectl: ([name = '', ...words], more) =>
-      name === 'vps' && !words.includes('ssh') ? runHere(words, more) : run('kubectl', [name, ...words], more),
-    shell: (line) => run('sh', ['-c', line]),
+      name === 'vps' && runsHere(words) ? runHere(words, more) : run('kubectl', [name, ...words], more),
+    shell: (line) => {
+      const words = callIn(line);
+      return words !== undefined && runsHere(words) ? runHere(words) : run('sh', ['-c', line]);
+    },
     terminal: (line) => startTerminal(line, { cwd: home, env }),
   };
 }
