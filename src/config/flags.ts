@@ -186,7 +186,7 @@ export const FLAGS = {
   absenceGraceMs: {
     ...durationFlag,
     flag: 'absence-grace',
-    help: 'How long the provider must answer that a server does not exist, at least three times (twice where the list of servers confirms it), before the operator believes that the server is gone. For a server that the operator never read, twelve times as long.',
+    help: 'How long the provider must answer that a server does not exist, at least three times (twice where the list of servers confirms it), before the operator believes that the server is gone. For a server that the operator never read, or while the list of servers is empty, twelve times as long.',
     default: '5m',
   },
   leaderElect: {

@@ -10,7 +10,6 @@ export function flagsFor(namespace: string, { baseUrl, authUrl }: Simulator, ele
       '--create-timeout=1500ms',
       '--kube-timeout=1500ms',
       '--takeover-grace=500ms',
-      // A process that a busy machine holds up for longer than this begins the count of denials again.
       '--absence-grace=2s',
       // The SSH host of the plans is on this machine.
       '--ssh-check-private-addresses',

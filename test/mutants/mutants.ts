@@ -3489,8 +3489,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts 404s from before a long gap',
     file: 'src/virtual-server/decision/absence.ts',
-    find: 'const isStale = before !== undefined && monotonic - before.lastAt > timing.absenceMs;',
-    replace: 'const isStale = before !== undefined && monotonic < before.since;',
+    find: 'monotonic - before.lastAt > Math.max(timing.absenceMs, LEAST_GAP_MS);',
+    replace: 'monotonic < before.since;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/absence.test.ts'],
   },
   {

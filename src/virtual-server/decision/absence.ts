@@ -35,6 +35,8 @@ import { goOn, jittered, endVisit, retryLater } from './outcome.ts';
 import { cancelIsForbidden, withMemo, type View } from './view.ts';
 
 const NEEDED = 3;
+/** How long a gap is at least, however short the grace period is. */
+const LEAST_GAP_MS = 10_000;
 /** If the list of servers confirms each of them. */
 const NEEDED_UNLISTED = 2;
 /** So many grace periods, if the server was never read with 200 and may be slow to appear, or if the list of servers is empty. */
@@ -42,11 +44,11 @@ export const UNSEEN_PERIODS = 12;
 
 /**
  * Adds one denial of `what` (a server or a task) to the denials in the memo. Denials that come too fast count as one. A
- * gap longer than the grace period restarts the count, since it may hide a 200.
+ * gap longer than the grace period restarts the count, since it may hide a 200. One that a busy machine causes is none.
  */
 export function denied({ memo, monotonic, timing, inputs }: View, what: string, unlisted: Unlisted = 'no'): Denials {
   const before = memo.evidence.denials?.of === what ? memo.evidence.denials : undefined;
-  const isStale = before !== undefined && monotonic - before.lastAt > timing.absenceMs;
+  const isStale = before !== undefined && monotonic - before.lastAt > Math.max(timing.absenceMs, LEAST_GAP_MS);
   const lastAt = monotonic;
   if (before === undefined || isStale)
     return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt, unlisted, inputs };

@@ -15,7 +15,7 @@ it('an order that hung when its operator was killed is in flight for the next on
   await hang.met;
   await operator.kill('SIGKILL');
   const { attempt = '' } = recordOf(await world.waitFor('web', () => true));
-  await world.startOperator({ journal: false, flags: ['--create-timeout=1500ms', '--takeover-grace=500ms'] });
+  await world.startOperator({ journal: false, flags: ['--create-timeout=5s', '--takeover-grace=500ms'] });
   const waiting = await world.waitForReason('web', 'CreateInFlight', 'Ready');
   expect(condition(waiting, 'Ready')).toMatchObject({ status: 'Unknown' });
   await world.annotate('web', { 'not-created': attempt });
