@@ -1,6 +1,14 @@
 /** What the checks of sets need to know of members, written apart from the product. */
-import { MEMBER_TEMPLATE_ANNOTATION, SET_KIND, SET_LABEL } from '../../src/api/names.ts';
+import {
+  FINALIZER,
+  MEMBER_TEMPLATE_ANNOTATION,
+  RECORD_ANNOTATION,
+  SET_KIND,
+  SET_LABEL,
+  START_OVER_ANNOTATION,
+} from '../../src/api/names.ts';
 import { ORDERED_FIELDS, type OrderedField } from '../../src/api/ordered-fields.ts';
+import { mirrorIn, parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
@@ -105,6 +113,16 @@ export function isSettled(member: VirtualServer): boolean {
   const { conditions = [], observedGeneration = -1 } = member.status ?? {};
   const seen = Math.min(changedAt(member) ?? -1, member.metadata.generation);
   return observedGeneration >= seen && !conditions.some(({ type }) => type === 'ChangePending');
+}
+
+/** Whether its deletion makes no call to the provider, and the servers that its records name may run on. */
+export function isOnlyTrace(member: VirtualServer): boolean {
+  const { uid, finalizers = [], annotations } = member.metadata;
+  const records = [annotatedRecordOf(member), mirrorIn(member.status)].filter((record) => record?.owner === uid);
+  const holds = records.some((record) => (record?.attempt ?? record?.task ?? record?.identifier) !== undefined);
+  if (records.length > 0) return holds && !finalizers.includes(FINALIZER);
+  const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
+  return parsed.ok && parsed.value !== undefined && annotations?.[START_OVER_ANNOTATION] !== uid;
 }
 
 /** The fields that a set may change in place, apart from the product's table. */

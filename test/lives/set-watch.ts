@@ -50,6 +50,7 @@ import {
   isAvailable,
   isAsTemplate,
   isForInPlace,
+  isOnlyTrace,
   isSettled,
   isUnresolved,
   isUpdated,
@@ -284,6 +285,7 @@ export class SetWatch {
     const isPaused = metadata.annotations?.[PAUSED_ANNOTATION] !== undefined;
     if (spec.deletionProtection || spec.deletionPolicy === 'Retain' || isPaused)
       this.#report(`${what} is for a member that is protected, retained or paused`);
+    if (isOnlyTrace(member)) this.#report(`${what} is for a member that nothing else names, and cancels no server`);
     look.deleted.add(metadata.uid);
     this.#deleted.add(metadata.uid);
     const available = (objects: readonly VirtualServer[]): string[] =>

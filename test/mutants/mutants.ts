@@ -4613,6 +4613,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
+    name: 'deletes a member whose server no other object names',
+    file: 'src/virtual-server-set/decision/member.ts',
+    find: "if (isOfAnother(object)) return 'foreign';",
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'deletes a member with a server and without a finalizer',
+    file: 'src/virtual-server-set/decision/member.ts',
+    find: "if (!holdsNothing && object.metadata.finalizers?.includes(FINALIZER) !== true) return 'bare';",
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'deletes a running member in place of one that was restored',
+    file: 'src/virtual-server-set/decision/limits.ts',
+    find: '({ kept }) => !isKeptByYou(kept),',
+    replace: '({ kept }) => kept === undefined,',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
     name: 'counts the price of a member only if its server is "running" in lower case',
     file: 'src/api/server-state.ts',
     find: "status?.trim().toLowerCase() === 'running'",

@@ -52,7 +52,7 @@ export interface Member {
   /** The operator makes no calls for it. */
   paused: boolean;
   /** Why the set must not delete it. */
-  kept: 'protected' | 'retained' | 'paused' | undefined;
+  kept: 'foreign' | 'bare' | 'protected' | 'retained' | 'paused' | undefined;
   deleteFirst: boolean;
   /** Undefined if no server of it is known to run. */
   price: number | undefined;
@@ -87,13 +87,20 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
     mayStop: spec.changePolicy === 'AllowStop',
     trouble: noteOf(object, currentReason(conditions)),
     paused: isPaused(object),
-    kept: keptOf(object),
+    kept: keptOf(object, holdsNothing && unresolved === undefined),
     deleteFirst: isAnnotated(object, MEMBER_DELETE_FIRST_ANNOTATION),
     price: isPaidFor(object) ? status?.price : undefined,
   };
 }
 
-function keptOf(object: VirtualServer): Member['kept'] {
+/** False for a member that is to go, and only waits: no other one goes in its place. */
+export const isKeptByYou = (kept: Member['kept']): boolean =>
+  kept !== undefined && kept !== 'foreign' && kept !== 'bare';
+
+/** Deleted, the first two would be gone without a call to the provider, and nothing would name their servers anymore. */
+function keptOf(object: VirtualServer, holdsNothing: boolean): Member['kept'] {
+  if (isOfAnother(object)) return 'foreign';
+  if (!holdsNothing && object.metadata.finalizers?.includes(FINALIZER) !== true) return 'bare';
   if (object.spec.deletionProtection) return 'protected';
   if (object.spec.deletionPolicy === 'Retain') return 'retained';
   return isPaused(object) ? 'paused' : undefined;
@@ -114,13 +121,23 @@ function unresolvedOf(object: VirtualServer, records: readonly Partial<ServerRec
   return orphansIn(records) > 0 ? orphaned : undefined;
 }
 
+/** You may let a copy of another object start with a new record. */
+const isToStartOver = ({ metadata: { annotations, uid } }: VirtualServer): boolean =>
+  annotations?.[START_OVER_ANNOTATION] === uid;
+
+/** Whether its only record was written for another object. */
+function isOfAnother(object: VirtualServer): boolean {
+  const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
+  const held = parsed.ok ? parsed.value : parsed.error.newer?.held;
+  return held !== undefined && recordsOf(object).length === 0 && !isToStartOver(object);
+}
+
 /** Whether the records say what the object holds: they are its own, none is lost, and they do not contradict each other. */
-function isReadable({ metadata }: VirtualServer, records: readonly Partial<ServerRecord>[]): boolean {
+function isReadable(object: VirtualServer, records: readonly Partial<ServerRecord>[]): boolean {
+  const { metadata } = object;
   const text = metadata.annotations?.[RECORD_ANNOTATION];
   const isHeld = metadata.finalizers?.includes(FINALIZER) === true;
-  // You may let a copy of another object start with a new record.
-  const isToStartOver = metadata.annotations?.[START_OVER_ANNOTATION] === metadata.uid;
-  if (records.length === 0) return text === undefined ? !isHeld : isToStartOver;
+  if (records.length === 0) return text === undefined ? !isHeld : isToStartOver(object);
   if (!parseRecord(text).ok || records.some((record) => newerRecord(record) !== undefined)) return false;
   const [one, other] = records;
   const fields = one?.mode === other?.mode ? (['attempt', 'task', 'identifier'] as const) : [];

@@ -178,6 +178,17 @@ export function deletionBlocked({ set, members, victims: { kept } }: Situation):
 export function wayOut({ name, kept = 'protected' }: Pick<Member, 'name' | 'kept'>): { why: string; step: Advice } {
   const patch = (spec: object): Command => ({ verb: 'patch', name, spec });
   const ways = {
+    foreign: {
+      why: 'its record belongs to another object, so the server that it names would run on without an object',
+      step: {
+        text: `If you do not want that server here, to delete ${name} and leave the server alone`,
+        command: { verb: 'delete', name } as const,
+      },
+    },
+    bare: {
+      why: 'the finalizer of the operator is missing, so its server would run on without an object',
+      step: { text: `The set deletes ${name} once the operator has added the finalizer again` },
+    },
     protected: {
       why: 'spec.deletionProtection is true',
       step: { text: `To let the set delete ${name}`, command: patch({ deletionProtection: false }) },
@@ -226,11 +237,13 @@ export function progress(situation: Situation): Quotation {
     (a, b) => inOrder(set.metadata.name, a, b),
   );
   const open = [...inPlace].flatMap(([{ name }, way]) => (way.waits === true ? [name] : []));
+  const bare = members.filter((member) => member.kept === 'bare' && victims.kept.includes(member));
   const waits = [
     ...(changing.length > 0 ? [`the change of ${listNames(changing.map(({ name }) => name))} in place`] : []),
     ...(open.length > 0 ? [`the end of an earlier change of ${listNames(open)}`] : []),
     ...(booting.length > 0 ? [`${listNames(booting.map(({ name }) => name))} to become available`] : []),
     ...(leaving.length > 0 ? [`the cancellation of ${listNames(leaving)}`] : []),
+    ...(bare.length > 0 ? [`the finalizer of ${listNames(bare.map(({ name }) => name))}`] : []),
     ...(victims.postponed.length > 0 ? ['enough available members before the next deletion'] : []),
     ...(changes.postponed.length > 0 ? ['enough available members before the next change'] : []),
     ...(restsUntil === undefined ? [] : ['minReadySeconds before the next change']),

@@ -94,7 +94,8 @@ function verdictOf(
   const isWaiting = isLeaving || unresolved.length > 0 || comesLater(situation);
   if (missing > 0 && free.length === 0 && taken.length > 0 && !isWaiting)
     return { reason: 'NameTaken', ...sentences.nameTaken(situation) };
-  if (victims.kept.length > 0 && !isWaiting)
+  // The operator adds a missing finalizer without you.
+  if (victims.kept.some(({ kept }) => kept !== 'bare') && !isWaiting)
     return { reason: 'DeletionBlocked', ...sentences.deletionBlocked(situation) };
   if (!isWaiting && isHeld(situation)) return { reason: 'MemberBlocked', ...sentences.held(situation) };
   const { progressDeadlineSeconds, paused } = set.spec;

@@ -12,6 +12,7 @@ import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { setStatusSchema, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
 import { reasonPage } from '../../../../src/api/documentation.ts';
 import { planSet, type SetPlan } from '../../../../src/virtual-server-set/decision/set-plan.ts';
+import { decide, facts, HELD, web } from '../../../fixtures/decision.ts';
 import { member, NOW, webSet, type MemberShape, type SetShape } from '../../../fixtures/virtual-server-set.ts';
 import { CUT_SSH_KEY, stored } from '../../../fixtures/virtual-server.ts';
 
@@ -291,6 +292,82 @@ describe('scaling down', () => {
     const kept = plan({ replicas: 0 }, [shape]);
     expect([does(kept), reasonOf(kept)]).toEqual([[], 'DeletionBlocked']);
     expect(messageOf(kept)).toContain(command);
+  });
+});
+
+describe('a member whose object is the last that names its server', () => {
+  /** Restored from a backup as a new object: its record is of the object that it was. */
+  const restored: MemberShape = {
+    reason: 'RecordMismatch',
+    message: 'Run `kubectl vps adopt`',
+    ordered: false,
+    annotations: {
+      [RECORD_ANNOTATION]: formatRecord({
+        owner: 'uid-before',
+        mode: 'create',
+        attempt: 'a1',
+        task: 1,
+        identifier: 'srv1',
+      }),
+    },
+  };
+  const running: MemberShape = { price: 1 };
+
+  it('is let go without a call to the provider when it is deleted', () => {
+    const operation = decide(web({ annotated: { ...HELD, owner: 'uid-before' }, deleting: true }), facts());
+    expect(operation).toMatchObject({ type: 'release', why: 'foreign' });
+  });
+
+  it.each<[string, MemberShape]>([
+    ['without its finalizer', restored],
+    ['with its finalizer', { ...restored, finalizer: true }],
+  ])('is not deleted while the record is that of another object, %s', (_case, shape) => {
+    const kept = plan({ replicas: 2 }, [running, running, shape]);
+    expect([does(kept), reasonOf(kept)]).toEqual([[], 'MemberUnresolved']);
+    expect(messageOf(kept)).toContain('web-2 is RecordMismatch: Run `kubectl vps adopt`');
+    expect(does(plan({ replicas: 1 }, [running, running, shape]))).toEqual(['delete web-1']);
+    expect(does(plan({ replicas: 0 }, [shape, shape]))).toEqual([]);
+    const first = { ...shape.annotations, [MEMBER_DELETE_FIRST_ANNOTATION]: 'true' };
+    expect(does(plan({ replicas: 1 }, [running, { ...shape, annotations: first }]))).toEqual([]);
+  });
+
+  it('costs no other member its server', () => {
+    const shape = { replicas: 1, maxUnavailable: 1 };
+    expect(does(plan(shape, [running, restored]))).toEqual([]);
+    expect(does(plan(shape, [running, { ...running, finalizer: false }]))).toEqual([]);
+  });
+
+  it('is not deleted before the operator has seen that it was restored', () => {
+    const kept = plan({ replicas: 0 }, [{ ...restored, reason: 'Available' }]);
+    expect([does(kept), reasonOf(kept)]).toEqual([[], 'Scaling']);
+  });
+
+  it('is deleted once you let it start with a new record', () => {
+    const told = { ...restored.annotations, [START_OVER_ANNOTATION]: member(webSet(), 0).metadata.uid };
+    expect(does(plan({ replicas: 0 }, [{ ...restored, reason: 'Pending', annotations: told }]))).toEqual([
+      'delete web-0',
+    ]);
+  });
+
+  it('is not deleted while the operator has yet to add its finalizer again', () => {
+    const naked: MemberShape = { ...running, finalizer: false };
+    const kept = plan({ replicas: 1 }, [running, naked]);
+    expect([does(kept), reasonOf(kept)]).toEqual([[], 'Scaling']);
+    expect(messageOf(kept)).toContain('waiting for the finalizer of web-1');
+  });
+
+  it.each(['RecordConflict', 'CreateOutcomeUnknown', 'CreateInFlight', 'TaskNotFound'] as const)(
+    'is not deleted without its finalizer while it is %s',
+    (reason) => {
+      const shape = { reason, ordered: true, finalizer: false };
+      expect(does(plan({ replicas: 0 }, [shape]))).toEqual([]);
+      expect(does(plan({ replicas: 0 }, [{ ...shape, finalizer: true }]))).toEqual(['delete web-0']);
+    },
+  );
+
+  it('is not deleted without its finalizer while its record cannot be read', () => {
+    const broken = { reason: 'RecordInvalid', annotations: { [RECORD_ANNOTATION]: '{' } } as const;
+    expect(does(plan({ replicas: 0 }, [{ ...broken, ordered: false }]))).toEqual([]);
   });
 });
 
