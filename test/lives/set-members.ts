@@ -73,6 +73,12 @@ export function originOf({ metadata }: VirtualServer): { restart: string | undef
   return { restart: annotations[RESTARTED_AT] };
 }
 
+/** What the set has written to the spec of the member besides what an order sends. */
+export function throughOf({ metadata }: VirtualServer): Partial<VirtualServer['spec']> {
+  const { spec } = JSON.parse(metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION] ?? '{}') as Partial<VirtualServer>;
+  return spec ?? {};
+}
+
 /**
  * Whether its spec matches the template, or did when the set created it: a user or a policy may have changed it since. Once the
  * set has changed it in place, only its spec counts. After a restart, a member from before it is not updated.

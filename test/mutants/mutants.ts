@@ -4706,14 +4706,28 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'looks at the members of a set in the cache',
     file: 'src/virtual-server-set/reconciler.ts',
-    find: 'objects: await members.list(namespace, stopping), live: true',
+    find: 'objects: await members.list(set.metadata.namespace, stopping), live: true',
     replace: 'objects: this.#options.known(set), live: true',
   },
   {
     name: 'plans a set from its version in the cache',
     file: 'src/virtual-server-set/reconciler.ts',
-    find: 'const set = await sets.get(namespace, name);',
-    replace: 'const set = (await sets.get(namespace, name)) && (arguments[0] as VirtualServerSet);',
+    find: 'const set = await this.#readLive(known);',
+    replace: 'const set = (await this.#readLive(known)) && known;',
+  },
+  {
+    name: 'writes the template of a set in the cache to members that have a newer one',
+    file: 'src/virtual-server-set/reconciler.ts',
+    find: "if (!first.plan.actions.some(({ type }) => type === 'update')) return first;",
+    replace: 'if (first.seen !== undefined) return first;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/reconciler.test.ts'],
+  },
+  {
+    name: 'writes the template of a set in the cache to members, although it has read a newer one',
+    file: 'src/virtual-server-set/reconciler.ts',
+    find: 'const look = { ...first, set, plan: planSet(set, first.seen, this.#options.timers.now()) };',
+    replace: 'const look = { ...first };',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/reconciler.test.ts'],
   },
   {
     name: 'acts on what it has read of a set long ago',

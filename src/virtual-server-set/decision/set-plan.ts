@@ -68,7 +68,10 @@ export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, 
   };
 }
 
-/** `quiet` actions are safe at any time, because they name a version. `weighty` ones may cost a server, or order one. */
+/**
+ * `quiet` actions are safe at any time if the set was read live, because they name a version of the member. `weighty` ones may
+ * cost a server, or order one.
+ */
 function actionsOf(
   { set, limits, members, alive, inPlace, unresolved, blocked, refused, missing, free, victims, changes }: Situation,
   { orphans, released }: Groups,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { currentReason } from '../../../src/api/conditions.ts';
@@ -14,7 +14,8 @@ function reconciling(
   options: {
     perform?: (action: SetAction) => Promise<void>;
     leads?: () => boolean;
-    live?: VirtualServerSet;
+    /** What the API server has; `null`: the set is gone. */
+    live?: VirtualServerSet | null;
     objects?: VirtualServer[];
     replicas?: number;
     /** The operator only observes; whether it may report. */
@@ -23,6 +24,7 @@ function reconciling(
 ) {
   let set = webSet({ replicas: options.replicas ?? 3 });
   const done: string[] = [];
+  const reads: string[] = [];
   const written: (number | undefined)[] = [];
   const events: string[] = [];
   const reasons: (string | undefined)[] = [];
@@ -33,7 +35,10 @@ function reconciling(
   const reconciler = new SetReconciler({
     known: () => options.objects ?? [],
     sets: {
-      get: () => Promise.resolve(options.live ?? set),
+      get: () => {
+        reads.push('set');
+        return Promise.resolve(options.live === null ? undefined : (options.live ?? set));
+      },
       writeStatus: (_version, status) => {
         written.push(status.replicas);
         reasons.push(currentReason(status.conditions));
@@ -42,7 +47,10 @@ function reconciling(
       },
     },
     members: {
-      list: () => Promise.resolve(options.objects ?? []),
+      list: () => {
+        reads.push('members');
+        return Promise.resolve(options.objects ?? []);
+      },
       perform: async (_set, action) => {
         await options.perform?.(action);
         done.push(`${action.type} ${action.type === 'create' ? action.manifest.metadata.name : action.name}`);
@@ -58,7 +66,7 @@ function reconciling(
     stopping: stopping.signal,
   });
   const visit = () => reconciler.reconcile('default/web', set);
-  return { visit, done, written, events, reasons, clock, stopping, withheld };
+  return { visit, done, reads, written, events, reasons, clock, stopping, withheld };
 }
 
 const CREATES = ['create web-0', 'create web-1', 'create web-2'];
@@ -157,6 +165,44 @@ describe('the reconciler of sets', () => {
     const { visit, events } = reconciling();
     await visit();
     expect(events).toContain('Created web-0, web-1, web-2');
+  });
+
+  it('writes no template to members without a live read of the set, which costs no list', async () => {
+    const before = member(webSet({ replicas: 1, labels: { tier: 'db' } }), 0);
+    const { visit, done, reads } = reconciling({ replicas: 1, objects: [before] });
+    await visit();
+    expect([done, reads]).toEqual([['update web-0'], ['set']]);
+  });
+
+  it.each<[string, Partial<VirtualServerSpec>]>([
+    ['without its protection', { deletionProtection: true }],
+    ['with another power', { power: 'On' }],
+  ])('never writes an older template %s from its cache', async (_what, spec) => {
+    const live = webSet({ replicas: 1, spec });
+    const { visit, done, reasons } = reconciling({ replicas: 1, live, objects: [member(live, 0)] });
+    await visit();
+    expect([done, reasons]).toEqual([[], ['Available']]);
+  });
+
+  it('scales by the set that it has read for the template', async () => {
+    const live = webSet({ replicas: 2, labels: { tier: 'web' } });
+    const { visit, done, reads } = reconciling({
+      replicas: 1,
+      live,
+      objects: [member(webSet({ labels: { a: 'b' } }), 0)],
+    });
+    await visit();
+    expect([done, reads]).toEqual([
+      ['update web-0', 'create web-1'],
+      ['set', 'set', 'members'],
+    ]);
+  });
+
+  it('writes no template of a set that is gone', async () => {
+    const objects = [member(webSet({ replicas: 1, labels: { tier: 'db' } }), 0)];
+    const { visit, done, written } = reconciling({ replicas: 1, live: null, objects });
+    expect(await visit()).toEqual({});
+    expect([done, written]).toEqual([[], []]);
   });
 
   it('stops in the middle of a step when it no longer leads', async () => {
