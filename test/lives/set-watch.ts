@@ -292,6 +292,11 @@ export class SetWatch {
     const isPaused = metadata.annotations?.[PAUSED_ANNOTATION] !== undefined;
     if (spec.deletionProtection || spec.deletionPolicy === 'Retain' || isPaused)
       this.#report(`${what} is for a member that is protected, retained or paused`);
+    const isKept = ({ deletionProtection, deletionPolicy }: Partial<VirtualServer['spec']>): boolean =>
+      deletionProtection === true || deletionPolicy === 'Retain';
+    const { spec: template } = set.spec.template;
+    if (isKept(template) && originOf(member) !== undefined && !isKept(throughOf(member)))
+      this.#report(`${what} is for a member that its template protects or retains`);
     if (isOnlyTrace(member)) this.#report(`${what} is for a member that nothing else names, and cancels no server`);
     look.deleted.add(metadata.uid);
     this.#deleted.add(metadata.uid);

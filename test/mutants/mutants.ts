@@ -4622,15 +4622,36 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'deletes a member with a server and without a finalizer',
     file: 'src/virtual-server-set/decision/member.ts',
-    find: "if (!holdsNothing && object.metadata.finalizers?.includes(FINALIZER) !== true) return 'bare';",
+    find: "if (!holdsNothing && metadata.finalizers?.includes(FINALIZER) !== true) return 'bare';",
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
     name: 'deletes a running member in place of one that was restored',
     file: 'src/virtual-server-set/decision/limits.ts',
-    find: '({ kept }) => !isKeptByYou(kept),',
+    find: '(member) => !isKeptByYou(member),',
     replace: '({ kept }) => kept === undefined,',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'deletes a member although its template protects it, because that could not be written to it',
+    file: 'src/virtual-server-set/decision/member.ts',
+    find: "if (deletionProtection === true) return 'toProtect';",
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'deletes a member although its template retains it, because that could not be written to it',
+    file: 'src/virtual-server-set/decision/member.ts',
+    find: "if (deletionPolicy === 'Retain') return 'toRetain';",
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'deletes a member without the delay of its template, because that could not be written to it',
+    file: 'src/virtual-server-set/decision/member.ts',
+    find: "return isLonger(deletionDelay, spec.deletionDelay) ? 'toDelay' : undefined;",
+    replace: "return isLonger(undefined, deletionDelay as string) ? 'toDelay' : undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {

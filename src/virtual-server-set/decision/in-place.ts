@@ -10,7 +10,7 @@ import type { Ordered, VirtualServerSet } from '../../api/virtual-server-set.ts'
 import { isObject } from '../../base/deep-equal.ts';
 import { cut } from '../../base/text.ts';
 import type { Member } from './member.ts';
-import { changesFor, isSinceRestart } from './template.ts';
+import { isSinceRestart } from './template.ts';
 
 export interface MemberChange {
   /** What the spec of the member gets. */
@@ -47,7 +47,7 @@ export function memberChangeOf(set: VirtualServerSet, member: Member): MemberCha
   if (!left.every(returns)) return undefined;
   if (left.length > 0 && mayBeChanging(object)) return { spec: {}, isDue: false, waits: true };
   const own = orderDifference(object.spec, template).filter((field) => fields.includes(field));
-  const isWritten = changesFor(set, member) === undefined;
+  const isWritten = member.update === undefined;
   // The same order may have to be sent again until its server was read.
   const isDue = isWritten && (member.holdsNothing || object.status?.serverStatus !== undefined);
   const obstacle = own.find((field) => !allows(member, field, template[field]));

@@ -108,7 +108,7 @@ function compare(
   order: VirtualServerSetSpec['scaleDown']['order'],
 ): number {
   const rules: ((member: Member) => boolean)[] = [
-    ({ kept }) => !isKeptByYou(kept),
+    (member) => !isKeptByYou(member),
     ({ deleteFirst }) => deleteFirst,
     (member) => !alive.isServing(member),
     (member) => !alive.isAvailable(member),

@@ -7,7 +7,7 @@ import { eventOf, type EventNote } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
 import { groupsOf, situationOf, type Groups, type Situation } from './situation.ts';
 import { statusOf, type WithheldAction } from './set-status.ts';
-import { changesFor, patchInPlace, manifestOf, type MemberManifest, type MemberPatch } from './template.ts';
+import { patchInPlace, manifestOf, type MemberManifest, type MemberPatch } from './template.ts';
 import { listNames } from './set-sentences.ts';
 
 /** Names exactly the version that the plan was made for: a DELETE or a patch of any other version must fail. */
@@ -77,9 +77,8 @@ function actionsOf(
   { orphans, released }: Groups,
 ): { quiet: SetAction[]; weighty: SetAction[] } {
   const quiet: SetAction[] = released.map((object) => ({ type: 'release', ...versionOf(object) }));
-  for (const member of alive) {
-    const patch = changesFor(set, member);
-    if (patch !== undefined) quiet.push({ type: 'update', patch, ...versionOf(member.object) });
+  for (const { update: patch, object } of alive) {
+    if (patch !== undefined) quiet.push({ type: 'update', patch, ...versionOf(object) });
   }
   const adopted = orphans.slice(0, Math.max(0, limits.replicas - slotsOf(members)));
   // The next step counts them.

@@ -5,7 +5,7 @@ import type { VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
 import { timestamp } from '../../base/duration.ts';
 import { withCondition, withVerdict, type Verdict } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
-import { troubleOf } from './member.ts';
+import { isKeptForNow, troubleOf } from './member.ts';
 import { isObstructed, type Situation } from './situation.ts';
 import { revisionOf, shortName, withTemplate } from './template.ts';
 import * as sentences from './set-sentences.ts';
@@ -94,8 +94,7 @@ function verdictOf(
   const isWaiting = isLeaving || unresolved.length > 0 || comesLater(situation);
   if (missing > 0 && free.length === 0 && taken.length > 0 && !isWaiting)
     return { reason: 'NameTaken', ...sentences.nameTaken(situation) };
-  // The operator adds a missing finalizer without you.
-  if (victims.kept.some(({ kept }) => kept !== 'bare') && !isWaiting)
+  if (!victims.kept.every(isKeptForNow) && !isWaiting)
     return { reason: 'DeletionBlocked', ...sentences.deletionBlocked(situation) };
   if (!isWaiting && isHeld(situation)) return { reason: 'MemberBlocked', ...sentences.held(situation) };
   const { progressDeadlineSeconds, paused } = set.spec;

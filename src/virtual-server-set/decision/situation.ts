@@ -7,7 +7,7 @@ import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { memberChangeOf, type MemberChange } from './in-place.ts';
 import { changesOf, limitsOf, poolOf, victimsOf, type Changes, type Limits, type Victims } from './limits.ts';
 import { memberOf, type Member } from './member.ts';
-import { isSinceRestart, nameOf, ordinalOf, revisionOf, shortName } from './template.ts';
+import { changesFor, createdFrom, isSinceRestart, nameOf, ordinalOf, revisionOf, shortName } from './template.ts';
 
 /** The VirtualServers of a namespace, as one set sees them. */
 export interface Groups {
@@ -30,8 +30,10 @@ export function groupsOf(set: VirtualServerSet, objects: readonly VirtualServer[
     const isDeleting = metadata.deletionTimestamp !== undefined;
     const ordinal = ordinalOf(name, metadata.name);
     const isOwn = controller?.uid === uid;
-    if (isOwn && (isLabelled || isDeleting)) groups.members.push(memberOf(object, ordinal));
-    else {
+    if (isOwn && (isLabelled || isDeleting)) {
+      const written = { object, ordinal, createdFrom: createdFrom(object) };
+      groups.members.push(memberOf(object, ordinal, changesFor(set, written)));
+    } else {
       groups.others.set(metadata.name, isDeleting);
       if (isOwn) groups.released.push(object);
       else if ((metadata.ownerReferences ?? []).length === 0 && isLabelled && !isDeleting && ordinal !== undefined)

@@ -150,6 +150,20 @@ describe('the reconciler of sets', () => {
     expect(reasons).toEqual(['MemberRejected']);
   });
 
+  it.each<Partial<VirtualServerSpec>>([
+    { deletionProtection: true },
+    { deletionPolicy: 'Retain' },
+    { deletionDelay: '24h' },
+  ])('deletes none of the members to which a policy refuses to write %j', async (spec) => {
+    const refused = ({ type }: SetAction): Promise<void> =>
+      type === 'update' ? Promise.reject(new KubeError('Forbidden', 'denied by a policy')) : Promise.resolve();
+    const objects = [0, 1, 2].map((ordinal) => member(webSet(), ordinal, { price: 1 }));
+    const live = webSet({ replicas: 1, spec });
+    const { visit, done, reasons } = reconciling({ replicas: 1, live, objects, perform: refused });
+    await expect(visit()).rejects.toThrow('denied by a policy');
+    expect([done, reasons]).toEqual([[], ['MemberRejected']]);
+  });
+
   it('shows that a policy rejects the release of a member, and still creates the next one', async () => {
     const own = member(webSet({ replicas: 1 }), 0);
     const unlabelled = { ...own, metadata: { ...own.metadata, labels: {} } };

@@ -8,7 +8,7 @@ import {
   START_OVER_ANNOTATION,
 } from '../../../../src/api/names.ts';
 import { formatRecord } from '../../../../src/api/record.ts';
-import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { setStatusSchema, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
 import { reasonPage } from '../../../../src/api/documentation.ts';
 import { planSet, type SetPlan } from '../../../../src/virtual-server-set/decision/set-plan.ts';
@@ -292,6 +292,46 @@ describe('scaling down', () => {
     const kept = plan({ replicas: 0 }, [shape]);
     expect([does(kept), reasonOf(kept)]).toEqual([[], 'DeletionBlocked']);
     expect(messageOf(kept)).toContain(command);
+  });
+});
+
+describe('a template that keeps servers, before it is written to the members', () => {
+  const before = (shape: SetShape): VirtualServer[] => [0, 1].map((ordinal) => member(webSet(shape), ordinal));
+  const planned = (shape: SetShape, members: VirtualServer[]): SetPlan =>
+    planSet(webSet({ replicas: 1, ...shape }), { objects: members, live: true }, NOW);
+
+  it.each<[Partial<VirtualServerSpec>, string, string]>([
+    [
+      { deletionProtection: true },
+      'DeletionBlocked',
+      `-p '{"spec":{"template":{"spec":{"deletionProtection":false}}}}'`,
+    ],
+    [
+      { deletionPolicy: 'Retain' },
+      'DeletionBlocked',
+      `-p '{"spec":{"template":{"spec":{"deletionPolicy":"Delete"}}}}'`,
+    ],
+    [{ deletionDelay: '24h' }, 'Scaling', 'waiting for the longer deletionDelay of web-1'],
+  ])('lets none of them be deleted: %j', (spec, reason, message) => {
+    const kept = planned({ spec }, before({}));
+    expect([does(kept), reasonOf(kept)]).toEqual([['update web-0', 'update web-1'], reason]);
+    expect(messageOf(kept)).toContain(message);
+  });
+
+  it('lets a member be deleted that you have changed since', () => {
+    const shape = { spec: { deletionProtection: true, deletionPolicy: 'Retain' as const, deletionDelay: '24h' } };
+    const members = before(shape).map((object) => ({
+      ...object,
+      spec: { ...object.spec, deletionProtection: false, deletionPolicy: 'Delete' as const, deletionDelay: '1h' },
+    }));
+    expect(does(planned(shape, members))).toEqual(['delete web-1']);
+  });
+
+  it.each<[Partial<VirtualServerSpec>, Partial<VirtualServerSpec>]>([
+    [{ deletionDelay: '24h' }, { deletionDelay: '1h' }],
+    [{ deletionDelay: '24h' }, {}],
+  ])('waits for no shorter delay: %j, then %j', (earlier, later) => {
+    expect(does(planned({ spec: later }, before({ spec: earlier })))).toContain('delete web-1');
   });
 });
 
