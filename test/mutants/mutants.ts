@@ -4778,8 +4778,23 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'replaces members that an admission policy has changed',
     file: 'src/virtual-server-set/decision/situation.ts',
-    find: 'member.revision === revision || member.createdFrom === hash;',
-    replace: 'member.revision === revision;',
+    find: 'hashes.has(member.createdFrom) || ',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'replaces members for a space after a key of the template',
+    file: 'src/virtual-server-set/decision/situation.ts',
+    find: ' || isSame(member.object.spec);',
+    replace: ';',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'replaces members to which a policy added a key for a space after a key of the template',
+    file: 'src/virtual-server-set/decision/situation.ts',
+    find: '.filter((known) => isSame(known.spec));',
+    replace: '.filter((known) => isSame(known.spec) && known === undefined);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
     name: 'replaces members from before a restart by the clock of the user who restarts the set',

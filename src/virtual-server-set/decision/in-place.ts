@@ -43,7 +43,6 @@ export function memberChangeOf(set: VirtualServerSet, member: Member): MemberCha
   const left = fields.filter(
     (field) => !changesInPlace(field, { before: from[field], after: template[field], policy }),
   );
-  if (fields.length === 0 && (policy ?? 'Never') === 'Never') return undefined;
   if (!left.every(returns)) return undefined;
   if (left.length > 0 && mayBeChanging(object)) return { spec: {}, isDue: false, waits: true };
   const own = orderDifference(object.spec, template).filter((field) => fields.includes(field));

@@ -1,9 +1,10 @@
 /** What a set has at one moment, what it lacks, and what it has too much of. Pure. */
 import { SET_LABEL } from '../../api/names.ts';
 import { hasTrait } from '../../api/conditions.ts';
+import { orderDifference } from '../../api/ordered-fields.ts';
 import { keysProblem } from '../../api/public-key.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import type { Ordered, VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { memberChangeOf, type MemberChange } from './in-place.ts';
 import { changesOf, limitsOf, poolOf, victimsOf, type Changes, type Limits, type Victims } from './limits.ts';
 import { memberOf, type Member } from './member.ts';
@@ -99,8 +100,12 @@ export function situationOf(set: VirtualServerSet, { members, others }: Groups, 
   const revision = revisionOf(spec.template.spec);
   const minReadyMs = spec.minReadySeconds * 1000;
   const alive = members.filter(({ deleting }) => !deleting);
-  const hash = shortName(revision);
-  const isOfRevision = (member: Member): boolean => member.revision === revision || member.createdFrom === hash;
+  // No server is replaced for what no order sends, such as spaces around a key.
+  const isSame = (other: Ordered): boolean => orderDifference(other, spec.template.spec).length === 0;
+  const earlier = (set.status?.revisions ?? []).filter((known) => isSame(known.spec));
+  const hashes = new Set<string | undefined>([shortName(revision), ...earlier.map((known) => known.revision)]);
+  const isOfRevision = (member: Member): boolean =>
+    member.revision === revision || hashes.has(member.createdFrom) || isSame(member.object.spec);
   // Found once for each member: the sort of the victims asks many times.
   const current = alive.filter((member) => isOfRevision(member) && isSinceRestart(set, member.object));
   const updated = current.filter(({ changing }) => !changing);

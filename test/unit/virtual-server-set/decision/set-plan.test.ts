@@ -295,6 +295,40 @@ describe('scaling down', () => {
   });
 });
 
+describe('a template of which only spaces around a key change', () => {
+  const [key = ''] = webSet().spec.template.spec.sshKeys ?? [];
+  const spaced = { sshKeys: [`${key} `] };
+  /** The set after its template lost the space, and its member from before that. */
+  const after = (shape: SetShape, changed: Partial<VirtualServerSpec> = {}): SetPlan => {
+    const earlier = webSet({ replicas: 1, ...shape, spec: { ...shape.spec, ...spaced } });
+    const objects = [member(earlier, 0, { price: 1, changed })];
+    const set = webSet(
+      { replicas: 1, ...shape },
+      { ...earlier, status: planSet(earlier, { objects, live: true }, NOW).status },
+    );
+    return planSet(set, { objects, live: true }, NOW);
+  };
+
+  it.each(['Never', 'Online', 'AllowStop'] as const)(
+    'replaces no member, because no order sends them: %s',
+    (changePolicy) => {
+      const planned = after({ spec: { changePolicy } });
+      expect([does(planned), reasonOf(planned), planned.status.updatedReplicas]).toEqual([[], 'Available', 1]);
+    },
+  );
+
+  it('replaces no member of a set that does not know the earlier template', () => {
+    const set = webSet({ replicas: 1 });
+    const objects = [member(set, 0, { spec: spaced })];
+    expect(does(planSet(set, { objects, live: true }, NOW))).toEqual([]);
+  });
+
+  it('replaces no member to which a policy has added a key', () => {
+    const planned = after({}, { sshKeys: [`${key} `, CUT_SSH_KEY] });
+    expect([does(planned), reasonOf(planned)]).toEqual([[], 'Available']);
+  });
+});
+
 describe('a template that keeps servers, before it is written to the members', () => {
   const before = (shape: SetShape): VirtualServer[] => [0, 1].map((ordinal) => member(webSet(shape), ordinal));
   const planned = (shape: SetShape, members: VirtualServer[]): SetPlan =>
