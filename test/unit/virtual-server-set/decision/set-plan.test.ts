@@ -319,8 +319,8 @@ describe('a template of which only spaces around a key change', () => {
 
   it('replaces no member of a set that does not know the earlier template', () => {
     const set = webSet({ replicas: 1 });
-    const objects = [member(set, 0, { spec: spaced })];
-    expect(does(planSet(set, { objects, live: true }, NOW))).toEqual([]);
+    const planned = planSet(set, { objects: [member(set, 0, { spec: spaced, price: 1 })], live: true }, NOW);
+    expect([does(planned), planned.status.updatedReplicas]).toEqual([[], 1]);
   });
 
   it('replaces no member to which a policy has added a key', () => {
