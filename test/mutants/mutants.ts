@@ -508,8 +508,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'replaces a member whose server has what the template goes back to',
     file: 'src/virtual-server-set/decision/in-place.ts',
-    find: 'if (!left.every(returns)) return undefined;',
-    replace: 'if (left.length > 0) return undefined;',
+    find: 'if (lost.length > 0) {',
+    replace: 'if (left.length > 0) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/in-place.test.ts'],
   },
   {
@@ -4566,8 +4566,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'replaces the members of a set although it may change them in place',
     file: 'src/virtual-server-set/decision/in-place.ts',
-    find: 'if (!left.every(returns)) return undefined;',
-    replace: 'if (!left.every(returns) || left.length < fields.length) return undefined;',
+    find: 'if (lost.length > 0) {',
+    replace: 'if (lost.length > 0 || left.length < fields.length) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
@@ -4652,6 +4652,20 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server-set/decision/member.ts',
     find: "return isLonger(deletionDelay, spec.deletionDelay) ? 'toDelay' : undefined;",
     replace: "return isLonger(undefined, deletionDelay as string) ? 'toDelay' : undefined;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'replaces a member for a value of yours once it does not know its template anymore',
+    file: 'src/virtual-server-set/decision/in-place.ts',
+    find: 'return obstacle && { spec: {}, isDue: false, obstacle };',
+    replace: 'return undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'replaces no member for a smaller disk of an earlier template that it knows',
+    file: 'src/virtual-server-set/decision/in-place.ts',
+    find: ' && !(status?.revisions ?? []).some(isOf);',
+    replace: ' && [isOf].length > 0;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
