@@ -156,12 +156,15 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
 
   /**
    * Another writer of an object wins: the next plan starts from there. A rejected action holds up no other member, but
-   * after a rejected create, the API server would reject the next one too.
+   * after a rejected create, or an answer 5xx or 429, the API server would reject the next action of that type too.
    */
   async #act({ set, plan: { actions } }: Look, seenAt: number): Promise<StepOutcome> {
     const { members, leads, progress, timers, log, metrics, stopping } = this.#options;
     const outcome: StepOutcome = { done: [] };
+    /** What fails once fails for the next member too. A webhook for one kind of write must not stop the others. */
+    const failing = new Set<SetAction['type']>();
     for (const action of actions) {
+      if (failing.has(action.type)) continue;
       if (stopping.aborted || !leads() || timers.monotonic() - seenAt > FRESH_MS) break;
       const fields = { set: keyOf(set), action: action.type, member: memberNameOf(action) };
       try {
@@ -175,8 +178,7 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
           metrics?.add(REFUSED_WRITES, { controller: SET_SINGULAR, write: 'member' });
           outcome.failure ??= failure;
           outcome.rejection ??= { action, message: refusalOf(failure).said };
-          // What fails once fails for the next one too.
-          if (action.type === 'create' || !isRejection(failure)) break;
+          if (action.type === 'create' || !isRejection(failure)) failing.add(action.type);
         } else return { ...outcome, failure };
       }
       progress.mark();

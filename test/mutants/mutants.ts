@@ -4765,6 +4765,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/reconciler.test.ts'],
   },
   {
+    name: 'deletes no member while writes to another one fail',
+    file: 'src/virtual-server-set/reconciler.ts',
+    find: 'if (failing.has(action.type)) continue;',
+    replace: 'if (failing.size > 0) break;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/reconciler.test.ts'],
+  },
+  {
     name: 'acts on what it has read of a set long ago',
     file: 'src/virtual-server-set/reconciler.ts',
     find: ' || timers.monotonic() - seenAt > FRESH_MS',

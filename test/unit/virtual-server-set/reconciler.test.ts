@@ -150,6 +150,32 @@ describe('the reconciler of sets', () => {
     expect(reasons).toEqual(['MemberRejected']);
   });
 
+  it.each([
+    new KubeError('ServerError', 'failed calling webhook "w"', { status: 500 }),
+    new KubeError('TooManyRequests', 'slow down', { status: 429 }),
+  ])('still deletes what is too much while a write to another member fails: %s', async (failure) => {
+    const tried: string[] = [];
+    const failing = (action: SetAction): Promise<void> => {
+      tried.push(action.type);
+      return action.type === 'update' ? Promise.reject(failure) : Promise.resolve();
+    };
+    const objects = [0, 1, 2].map((ordinal) => member(webSet(), ordinal, { price: 1 }));
+    const live = webSet({ replicas: 1, labels: { tier: 'web' } });
+    const { visit, done, reasons } = reconciling({ replicas: 1, live, objects, perform: failing });
+    await expect(visit()).rejects.toThrow(failure.message);
+    expect([done, reasons]).toEqual([['delete web-2', 'delete web-1'], ['MemberRejected']]);
+    expect(tried).toEqual(['update', 'delete', 'delete']);
+  });
+
+  it('ends the step if the API server cannot be reached', async () => {
+    const objects = [0, 1, 2].map((ordinal) => member(webSet(), ordinal, { price: 1 }));
+    const live = webSet({ replicas: 1, labels: { tier: 'web' } });
+    const lost = (): Promise<void> => Promise.reject(new KubeError('Unreachable', 'no answer'));
+    const { visit, done } = reconciling({ replicas: 1, live, objects, perform: lost });
+    await expect(visit()).rejects.toThrow('no answer');
+    expect(done).toEqual([]);
+  });
+
   it.each<Partial<VirtualServerSpec>>([
     { deletionProtection: true },
     { deletionPolicy: 'Retain' },
