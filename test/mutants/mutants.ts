@@ -4772,6 +4772,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/reconciler.test.ts'],
   },
   {
+    name: 'waits with a change in place for a time of progress that lies ahead',
+    file: 'src/virtual-server-set/decision/situation.ts',
+    find: "Math.min(Date.parse(status.lastProgressTime ?? ''), now)",
+    replace: "Date.parse(status.lastProgressTime ?? '')",
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'keeps a time of progress that lies ahead',
+    file: 'src/virtual-server-set/decision/set-status.ts',
+    find: 'hasProgressed(situation, counts) || !isPast ?',
+    replace: 'hasProgressed(situation, counts) || progressed === undefined || isPast === undefined ?',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
     name: 'acts on what it has read of a set long ago',
     file: 'src/virtual-server-set/reconciler.ts',
     find: ' || timers.monotonic() - seenAt > FRESH_MS',

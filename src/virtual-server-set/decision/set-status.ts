@@ -37,9 +37,10 @@ export function statusOf(
     unavailableReplicas: Math.max(0, limits.replicas - available),
     unresolvedReplicas: unresolved.length,
   };
-  const lastProgressTime = hasProgressed(situation, counts)
-    ? timestamp(now)
-    : (before?.lastProgressTime ?? timestamp(now));
+  const progressed = before?.lastProgressTime;
+  // Another replica may have written the time by a clock that is ahead.
+  const isPast = progressed !== undefined && Date.parse(progressed) <= now;
+  const lastProgressTime = hasProgressed(situation, counts) || !isPast ? timestamp(now) : progressed;
   const verdict = verdictOf(situation, held, Date.parse(lastProgressTime));
   const prices = members.flatMap(({ price }) => (price === undefined ? [] : [price]));
   const conditions = withVerdict(before?.conditions ?? [], verdict, generation, now);

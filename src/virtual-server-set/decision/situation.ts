@@ -200,6 +200,6 @@ function restOf(
 ): number | undefined {
   if (minReadySeconds === 0 || updated.length === 0) return undefined;
   const isSame = status.updatedReplicas === updated.length && status.observedGeneration === metadata.generation;
-  const until = (isSame ? Date.parse(status.lastProgressTime ?? '') : now) + minReadySeconds * 1000;
+  const until = (isSame ? Math.min(Date.parse(status.lastProgressTime ?? ''), now) : now) + minReadySeconds * 1000;
   return until > now ? until : undefined;
 }

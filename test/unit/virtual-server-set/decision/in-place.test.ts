@@ -177,6 +177,23 @@ describe('the next member', () => {
     expect(does(later)).toEqual(['change web-1']);
   });
 
+  it('waits for minReadySeconds, not for the wrong clock of another replica', () => {
+    const shape = { replicas: 2, minReadySeconds: 60, maxUnavailable: 1, spec: ONLINE };
+    const set = webSet(shape);
+    const objects = membersOf(set, [
+      { ...NEW, forSeconds: 600 },
+      { ...OLD, forSeconds: 600 },
+    ]);
+    const { status } = planOf(set, objects);
+    const day = 86_400_000;
+    const ahead = { ...set, status: { ...status, lastProgressTime: new Date(NOW + day).toISOString() } };
+    const at = (now: number, given: VirtualServerSet): SetPlan => planSet(given, { objects, live: true }, now);
+    const first = at(NOW, ahead);
+    expect([does(first), first.afterMs]).toEqual([[], 60_000]);
+    expect(first.status.lastProgressTime).toBe(new Date(NOW).toISOString().replace('.000', ''));
+    expect(does(at(NOW + 60_000, { ...ahead, status: first.status }))).toEqual(['change web-1']);
+  });
+
   it('is changed with the first one if maxUnavailable is 2', () => {
     expect(does(plan({ maxUnavailable: 2, spec: ONLINE }, [OLD, OLD, OLD]))).toEqual(['change web-2', 'change web-1']);
   });

@@ -700,6 +700,16 @@ describe('the status', () => {
     expect(overdue.status.conditions?.some(({ type }) => type === 'Stalled')).toBe(true);
   });
 
+  it('counts the deadline from now if the last progress lies ahead', () => {
+    const set = webSet({ replicas: 1 });
+    const seen = { objects: [member(set, 0, { reason: 'Creating' })], live: true };
+    const { status } = planSet(set, seen, NOW);
+    const ahead = { ...set, status: { ...status, lastProgressTime: new Date(NOW + 86_400_000).toISOString() } };
+    const next = { ...set, status: planSet(ahead, seen, NOW).status };
+    expect(reasonOf(planSet(next, seen, NOW + 3_599_000))).toBe('Scaling');
+    expect(reasonOf(planSet(next, seen, NOW + 3_600_000))).toBe('ProgressDeadlineExceeded');
+  });
+
   it('counts the deadline of a set that was complete from the loss of its member', () => {
     const set = webSet({ replicas: 1, progressDeadlineSeconds: 600 });
     const complete = planSet(set, { objects: [member(set, 0)], live: false }, NOW).status;
