@@ -267,7 +267,7 @@ class SimWorld {
   readonly #changes: { people: ChangePeople; watch: ChangeWatch } | undefined;
   readonly #way: () => OrderWay;
   readonly #named: NamedWatch;
-  /** For watches of one kind that freeze alone, apart from the random numbers of the rest of the world. */
+  /** For watches of sets that freeze alone, apart from the random numbers of the rest of the world. */
   readonly #freezing: Random;
   #processes = 0;
   #crashes = 0;
@@ -792,8 +792,7 @@ class SimWorld {
     const { servers, catalogs, sets } = this.#api;
     if (random.chance(0.1)) replica.process.http.freeze(random.int(0, 10 * MINUTE), [servers, catalogs, sets]);
     const freezing = this.#freezing;
-    const kind = freezing.pick([servers, catalogs, sets, sets]);
-    if (freezing.chance(0.15)) replica.process.http.freeze(freezing.int(0, 10 * MINUTE), [kind]);
+    if (freezing.chance(0.15)) replica.process.http.freeze(freezing.int(0, 10 * MINUTE), [sets]);
     if (random.chance(0.05)) replica.process.http.expire();
     if (random.chance(0.25)) this.#crashLater(replica, random.int(0, 3_000));
     if (random.chance(0.1)) this.#suspendLater(replica, random.int(0, 3_000));
