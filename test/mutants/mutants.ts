@@ -4786,6 +4786,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
+    name: 'drops the controller of an object with many owners',
+    file: 'src/kube/resource.ts',
+    find: 'return [...owners.filter(isController), ...owners.filter((owner) => !isController(owner))].slice(0, MAX_OWNERS);',
+    replace: 'return owners.slice(0, isController === undefined ? 0 : MAX_OWNERS);',
+    tests: ['--project', 'unit', 'test/unit/kube/resource.test.ts'],
+  },
+  {
     name: 'acts on what it has read of a set long ago',
     file: 'src/virtual-server-set/reconciler.ts',
     find: ' || timers.monotonic() - seenAt > FRESH_MS',
