@@ -97,13 +97,25 @@ function kept(metadata: ObjectMeta, bounds: KeptAnnotations): ObjectMeta {
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     ...(finalizers !== undefined && { finalizers }),
     ...(ownerReferences.length > 0 && {
-      ownerReferences: ownerReferences
-        .slice(0, MAX_OWNERS)
-        .map(({ kind, name, uid, controller }) => ({ kind, name, uid, ...(controller === true && { controller }) })),
+      ownerReferences: keptOwners(ownerReferences).map(({ kind, name, uid, controller }) => ({
+        kind,
+        name,
+        uid,
+        ...(controller === true && { controller }),
+      })),
     }),
     ...(set !== undefined && { labels: { [SET_LABEL]: set } }),
     ...(ours !== undefined && { annotations: ours }),
   };
+}
+
+type Owners = NonNullable<ObjectMeta['ownerReferences']>;
+
+/** The controller is among them: without it, a set would order another member in place of this one. */
+function keptOwners(owners: Owners): Owners {
+  if (owners.length <= MAX_OWNERS) return owners;
+  const isController = ({ controller }: Owners[number]): boolean => controller === true;
+  return [...owners.filter(isController), ...owners.filter((owner) => !isController(owner))].slice(0, MAX_OWNERS);
 }
 
 /** Undefined if none is kept. A loop, because this runs for each version of each object. */

@@ -99,7 +99,7 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     const first = { set, seen: cached, plan: planSet(set, cached, timers.now()) };
     if (stopping.aborted) return {};
     const seenAt = timers.monotonic();
-    const look = first.plan.look ? await this.#lookLive(set) : first;
+    const look = await this.#lookFor(first);
     if (look === undefined) return {};
     const { done, failure, rejection } = await this.#act(look, seenAt);
     const { status } =
@@ -123,28 +123,48 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     return afterMs === undefined ? {} : { requeueAfterMs: afterMs };
   }
 
+  /** What the first plan is carried out by; undefined if the set is gone. */
+  async #lookFor(first: Look): Promise<Look | undefined> {
+    if (first.plan.look) return this.#lookLive(first.set);
+    if (!first.plan.actions.some(({ type }) => type === 'update')) return first;
+    // The watch of sets may be behind that of members, which may have a newer template already.
+    const set = await this.#readLive(first.set);
+    if (set === undefined) return undefined;
+    const look = { ...first, set, plan: planSet(set, first.seen, this.#options.timers.now()) };
+    return look.plan.look ? this.#lookLive(set) : look;
+  }
+
   /** Plans again with what the API server shows now; undefined if the set is gone. */
-  async #lookLive({ metadata }: VirtualServerSet): Promise<Look | undefined> {
-    const { sets, members, saw, progress, timers, stopping } = this.#options;
-    const { namespace, name, uid } = metadata;
+  async #lookLive(known: VirtualServerSet): Promise<Look | undefined> {
+    const { members, progress, timers, stopping } = this.#options;
     // The set before its members: if the set is deleted or scaled down in between, the next visit sees that.
-    const set = await sets.get(namespace, name);
-    progress.mark();
-    if (set?.metadata.uid !== uid) return undefined;
-    saw(set);
-    const seen = { objects: await members.list(namespace, stopping), live: true };
+    const set = await this.#readLive(known);
+    if (set === undefined) return undefined;
+    const seen = { objects: await members.list(set.metadata.namespace, stopping), live: true };
     progress.mark();
     return { set, seen, plan: planSet(set, seen, timers.now()) };
   }
 
+  async #readLive({ metadata: { namespace, name, uid } }: VirtualServerSet): Promise<VirtualServerSet | undefined> {
+    const { sets, saw, progress } = this.#options;
+    const set = await sets.get(namespace, name);
+    progress.mark();
+    if (set?.metadata.uid !== uid) return undefined;
+    saw(set);
+    return set;
+  }
+
   /**
    * Another writer of an object wins: the next plan starts from there. A rejected action holds up no other member, but
-   * after a rejected create, the API server would reject the next one too.
+   * after a rejected create, or an answer 5xx or 429, the API server would reject the next action of that type too.
    */
   async #act({ set, plan: { actions } }: Look, seenAt: number): Promise<StepOutcome> {
     const { members, leads, progress, timers, log, metrics, stopping } = this.#options;
     const outcome: StepOutcome = { done: [] };
+    /** What fails once fails for the next member too. A webhook for one kind of write must not stop the others. */
+    const failing = new Set<SetAction['type']>();
     for (const action of actions) {
+      if (failing.has(action.type)) continue;
       if (stopping.aborted || !leads() || timers.monotonic() - seenAt > FRESH_MS) break;
       const fields = { set: keyOf(set), action: action.type, member: memberNameOf(action) };
       try {
@@ -158,8 +178,7 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
           metrics?.add(REFUSED_WRITES, { controller: SET_SINGULAR, write: 'member' });
           outcome.failure ??= failure;
           outcome.rejection ??= { action, message: refusalOf(failure).said };
-          // What fails once fails for the next one too.
-          if (action.type === 'create' || !isRejection(failure)) break;
+          if (action.type === 'create' || !isRejection(failure)) failing.add(action.type);
         } else return { ...outcome, failure };
       }
       progress.mark();

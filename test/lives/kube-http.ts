@@ -40,7 +40,8 @@ export class SimKubeHttp implements KubeHttp {
   /** Callbacks that remove abort listeners of requests in flight; Node would otherwise never free them. */
   readonly #forget = new Set<() => void>();
   #staleBy: number;
-  #frozenUntil = 0;
+  /** Until when the watches of each kind are frozen (ms since the epoch). */
+  readonly #frozenUntil = new Map<string, number>();
   /** The API server's clock minus ours, in whole seconds. */
   #clockOffset: number | undefined;
 
@@ -81,9 +82,9 @@ export class SimKubeHttp implements KubeHttp {
     return Promise.resolve();
   }
 
-  /** Freezes all watches, like a network partition. */
-  freeze(ms: number): void {
-    this.#frozenUntil = this.#parts.network.scheduler.now + ms;
+  /** Freezes the watches of these kinds, like a network partition. Each kind may have its own connection. */
+  freeze(ms: number, kinds: readonly { plural: string }[]): void {
+    for (const { plural } of kinds) this.#frozenUntil.set(plural, this.#parts.network.scheduler.now + ms);
   }
 
   /** Compacts etcd: all watches end with 410, and only a new list shows the changes since. */
@@ -151,7 +152,7 @@ export class SimKubeHttp implements KubeHttp {
       timeoutMs: Number(query['timeoutSeconds']) * 1000,
       signal,
       owner,
-      frozenUntil: () => this.#frozenUntil,
+      frozenUntil: () => this.#frozenUntil.get(store.plural) ?? 0,
       ended: (ended) => this.#streams.delete(ended),
     });
     // A dead process's request still arrives.

@@ -188,6 +188,7 @@ const WITH_POWER = 0.5;
 /** Share of the worlds, 0 to 1, in which people change servers in place. */
 const WITH_CHANGES = 0.4;
 const CHANGES_SEED = 0xc4a96e;
+const FREEZING_SEED = 0xf4ee2e;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 /** The provider declines a change for now. The record has its price before each try, and not after it. */
@@ -266,6 +267,8 @@ class SimWorld {
   readonly #changes: { people: ChangePeople; watch: ChangeWatch } | undefined;
   readonly #way: () => OrderWay;
   readonly #named: NamedWatch;
+  /** For watches of sets that freeze alone, apart from the random numbers of the rest of the world. */
+  readonly #freezing: Random;
   #processes = 0;
   #crashes = 0;
   #forgotten = 0;
@@ -276,6 +279,7 @@ class SimWorld {
     this.#seed = seed;
     this.#tracing = trace;
     this.#random = new Random(seed);
+    this.#freezing = new Random(seed ^ FREEZING_SEED);
     // In one run in four, the provider is reliable.
     this.#isWorse = this.#random.chance(0.75);
     this.#setting = drawSetting(this.#random);
@@ -785,7 +789,10 @@ class SimWorld {
   #strike(): void {
     const random = this.#random;
     const replica = random.pick(this.#replicas);
-    if (random.chance(0.1)) replica.process.http.freeze(random.int(0, 10 * MINUTE));
+    const { servers, catalogs, sets } = this.#api;
+    if (random.chance(0.1)) replica.process.http.freeze(random.int(0, 10 * MINUTE), [servers, catalogs, sets]);
+    const freezing = this.#freezing;
+    if (freezing.chance(0.15)) replica.process.http.freeze(freezing.int(0, 10 * MINUTE), [sets]);
     if (random.chance(0.05)) replica.process.http.expire();
     if (random.chance(0.25)) this.#crashLater(replica, random.int(0, 3_000));
     if (random.chance(0.1)) this.#suspendLater(replica, random.int(0, 3_000));

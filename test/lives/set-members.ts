@@ -1,6 +1,14 @@
 /** What the checks of sets need to know of members, written apart from the product. */
-import { MEMBER_TEMPLATE_ANNOTATION, SET_KIND, SET_LABEL } from '../../src/api/names.ts';
+import {
+  FINALIZER,
+  MEMBER_TEMPLATE_ANNOTATION,
+  RECORD_ANNOTATION,
+  SET_KIND,
+  SET_LABEL,
+  START_OVER_ANNOTATION,
+} from '../../src/api/names.ts';
 import { ORDERED_FIELDS, type OrderedField } from '../../src/api/ordered-fields.ts';
+import { mirrorIn, parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
@@ -65,6 +73,12 @@ export function originOf({ metadata }: VirtualServer): { restart: string | undef
   return { restart: annotations[RESTARTED_AT] };
 }
 
+/** What the set has written to the spec of the member besides what an order sends. */
+export function throughOf({ metadata }: VirtualServer): Partial<VirtualServer['spec']> {
+  const { spec } = JSON.parse(metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION] ?? '{}') as Partial<VirtualServer>;
+  return spec ?? {};
+}
+
 /**
  * Whether its spec matches the template, or did when the set created it: a user or a policy may have changed it since. Once the
  * set has changed it in place, only its spec counts. After a restart, a member from before it is not updated.
@@ -105,6 +119,16 @@ export function isSettled(member: VirtualServer): boolean {
   const { conditions = [], observedGeneration = -1 } = member.status ?? {};
   const seen = Math.min(changedAt(member) ?? -1, member.metadata.generation);
   return observedGeneration >= seen && !conditions.some(({ type }) => type === 'ChangePending');
+}
+
+/** Whether its deletion makes no call to the provider, and the servers that its records name may run on. */
+export function isOnlyTrace(member: VirtualServer): boolean {
+  const { uid, finalizers = [], annotations } = member.metadata;
+  const records = [annotatedRecordOf(member), mirrorIn(member.status)].filter((record) => record?.owner === uid);
+  const holds = records.some((record) => (record?.attempt ?? record?.task ?? record?.identifier) !== undefined);
+  if (records.length > 0) return holds && !finalizers.includes(FINALIZER);
+  const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
+  return parsed.ok && parsed.value !== undefined && annotations?.[START_OVER_ANNOTATION] !== uid;
 }
 
 /** The fields that a set may change in place, apart from the product's table. */

@@ -353,6 +353,10 @@ export class SetPeople {
       this.#edit(set, { strategy: { rollingUpdate: { maxUnavailable: 1 } } });
     if (reason === 'MemberBlocked' && this.#parts.changing?.chance(0.1) === true)
       for (const member of members) if (isAlive(member) && !isSettled(member)) this.#deleteMember(member);
+    // A member whose template the set does not know anymore may have values of its user.
+    const message = set.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
+    const held = /cannot change spec\.\w+ of (\S+) in place/.exec(message)?.[1];
+    for (const member of members) if (member.metadata.name === held) this.#deleteMember(member);
     if (reason === 'DeletionBlocked') {
       for (const { metadata } of members) {
         api.servers.editSpec(namespace, metadata.name, { deletionProtection: false, deletionPolicy: 'Delete' });

@@ -18,6 +18,9 @@
  * one of the versions of the set since the look. No more members are deleted than the look shows in excess, or than the
  * rollout allows.
  *
+ * A template is written to members only as a live read of the same visit shows it: protection must not get lost because a watch is
+ * behind.
+ *
  * A new member has the last restart that the look shows, and keeps it.
  *
  * A change in place of what an order sends is judged by the look: the template and the member allow it, the rollout may continue,
@@ -50,12 +53,14 @@ import {
   isAvailable,
   isAsTemplate,
   isForInPlace,
+  isOnlyTrace,
   isSettled,
   isUnresolved,
   isUpdated,
   membersOf,
   originOf,
   restartOf,
+  throughOf,
   mayBeChanging,
 } from './set-members.ts';
 import { SetSlots, type SetSlotsParts } from './set-slots.ts';
@@ -115,6 +120,9 @@ const WRITTEN_THROUGH = [
   'sshCheck',
   ...IN_PLACE,
 ];
+
+/** Those whose older value can cost a server or stop it. */
+const GUARDING = ['deletionDelay', 'deletionPolicy', 'deletionProtection', 'power'] as const;
 
 export class SetWatch {
   readonly violations: string[] = [];
@@ -197,7 +205,7 @@ export class SetWatch {
       else if (isAdoption) this.#judgeAdoption(what, before, seen);
       else if (owners !== undefined) this.#judgeRelease(what, before);
       else {
-        this.#judgeUpdate(what, before, after, spec ?? {});
+        this.#judgeUpdate(what, before, after, spec ?? {}, look);
         if (isChange) this.#judgeChange(what, before, sender, seen);
       }
     };
@@ -284,6 +292,12 @@ export class SetWatch {
     const isPaused = metadata.annotations?.[PAUSED_ANNOTATION] !== undefined;
     if (spec.deletionProtection || spec.deletionPolicy === 'Retain' || isPaused)
       this.#report(`${what} is for a member that is protected, retained or paused`);
+    const isKept = ({ deletionProtection, deletionPolicy }: Partial<VirtualServer['spec']>): boolean =>
+      deletionProtection === true || deletionPolicy === 'Retain';
+    const { spec: template } = set.spec.template;
+    if (isKept(template) && originOf(member) !== undefined && !isKept(throughOf(member)))
+      this.#report(`${what} is for a member that its template protects or retains`);
+    if (isOnlyTrace(member)) this.#report(`${what} is for a member that nothing else names, and cancels no server`);
     look.deleted.add(metadata.uid);
     this.#deleted.add(metadata.uid);
     const available = (objects: readonly VirtualServer[]): string[] =>
@@ -370,8 +384,19 @@ export class SetWatch {
     if (owner !== undefined && metadata.labels?.[SET_LABEL] === owner.name) this.#report(`${what} releases a member`);
   }
 
-  #judgeUpdate(what: string, member: VirtualServer, after: VirtualServer | undefined, spec: object): void {
+  #judgeUpdate(
+    what: string,
+    member: VirtualServer,
+    after: VirtualServer | undefined,
+    spec: object,
+    look: Look | undefined,
+  ): void {
     this.done.updated += 1;
+    const template = look?.set.spec.template.spec;
+    const told = after && throughOf(after);
+    if (template === undefined) this.#report(`${what} was sent without a live read of its set`);
+    else if (told !== undefined && GUARDING.some((field) => told[field] !== template[field]))
+      this.#report(`${what} writes an older template than the set had when it was read`);
     const owner = controllerOf(member.metadata);
     const isMember = owner !== undefined && member.metadata.labels?.[SET_LABEL] === owner.name;
     if (!isMember && !this.#isRepeated(member)) this.#report(`${what} changes an object that is no member`);

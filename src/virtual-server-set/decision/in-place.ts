@@ -1,16 +1,19 @@
 /** Which members a changed template reaches in place, and which need a new server. Pure. */
 import {
   changesInPlace,
+  comparedValue,
+  inPlaceOf,
   mayBeChanging,
   orderDifference,
   returnsTo,
   type OrderedField,
 } from '../../api/ordered-fields.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Ordered, VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { isObject } from '../../base/deep-equal.ts';
 import { cut } from '../../base/text.ts';
 import type { Member } from './member.ts';
-import { changesFor, isSinceRestart } from './template.ts';
+import { isSinceRestart } from './template.ts';
 
 export interface MemberChange {
   /** What the spec of the member gets. */
@@ -43,11 +46,15 @@ export function memberChangeOf(set: VirtualServerSet, member: Member): MemberCha
   const left = fields.filter(
     (field) => !changesInPlace(field, { before: from[field], after: template[field], policy }),
   );
-  if (fields.length === 0 && (policy ?? 'Never') === 'Never') return undefined;
-  if (!left.every(returns)) return undefined;
+  const lost = left.filter((field) => !returns(field));
+  if (lost.length > 0) {
+    const field = known === undefined && lost.every((each) => mayBeYours(set, member, each)) ? lost[0] : undefined;
+    const obstacle = field && { field, why: shown(object, field) };
+    return obstacle && { spec: {}, isDue: false, obstacle };
+  }
   if (left.length > 0 && mayBeChanging(object)) return { spec: {}, isDue: false, waits: true };
   const own = orderDifference(object.spec, template).filter((field) => fields.includes(field));
-  const isWritten = changesFor(set, member) === undefined;
+  const isWritten = member.update === undefined;
   // The same order may have to be sent again until its server was read.
   const isDue = isWritten && (member.holdsNothing || object.status?.serverStatus !== undefined);
   const obstacle = own.find((field) => !allows(member, field, template[field]));
@@ -56,10 +63,24 @@ export function memberChangeOf(set: VirtualServerSet, member: Member): MemberCha
     returnsTo(field, object, { before: object.spec[field], after: template[field] }),
   );
   if (!isDue || obstacle === undefined) return { spec, isDue, ...(isQuiet && { isQuiet }) };
-  const { changePolicy: its = 'Never', [obstacle]: value } = object.spec;
-  const why =
-    its === policy ? `spec.${obstacle} ${cut(JSON.stringify(value ?? null), 64)}` : `spec.changePolicy ${its}`;
+  const { changePolicy: its = 'Never' } = object.spec;
+  const why = its === policy ? shown(object, obstacle) : `spec.changePolicy ${its}`;
   return { spec, isDue: false, obstacle: { field: obstacle, why } };
+}
+
+const shown = ({ spec }: VirtualServer, field: OrderedField): string =>
+  `spec.${field} ${cut(JSON.stringify(spec[field] ?? null), 64)}`;
+
+/**
+ * Whether the value of this field may be your own, of a member whose template the set does not know anymore: no template that it
+ * knows had the value, and the field can change in place. A new server would lose the disk that you made larger, for example.
+ */
+function mayBeYours({ spec, status }: VirtualServerSet, { object, createdFrom }: Member, field: OrderedField): boolean {
+  if (createdFrom === undefined || (spec.template.spec.changePolicy ?? 'Never') === 'Never') return false;
+  const own = JSON.stringify(comparedValue(field, object.spec[field]));
+  const isOf = ({ spec: other }: { spec: Ordered }): boolean =>
+    JSON.stringify(comparedValue(field, other[field])) === own;
+  return inPlaceOf(field) !== undefined && !(status?.revisions ?? []).some(isOf);
 }
 
 const allows = ({ object }: Member, field: OrderedField, after: unknown): boolean => {

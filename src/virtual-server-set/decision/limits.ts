@@ -1,6 +1,6 @@
 /** How many servers a set may have, which names keep this promise, and which members have to go. Pure. */
 import type { VirtualServerSetSpec } from '../../api/virtual-server-set.ts';
-import type { Member } from './member.ts';
+import { isKeptByYou, type Member } from './member.ts';
 
 export interface Limits {
   /** How many members are wanted. */
@@ -108,7 +108,7 @@ function compare(
   order: VirtualServerSetSpec['scaleDown']['order'],
 ): number {
   const rules: ((member: Member) => boolean)[] = [
-    ({ kept }) => kept === undefined,
+    (member) => !isKeptByYou(member),
     ({ deleteFirst }) => deleteFirst,
     (member) => !alive.isServing(member),
     (member) => !alive.isAvailable(member),

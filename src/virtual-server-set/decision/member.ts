@@ -10,8 +10,9 @@ import {
 import { newerRecord, parseRecord, phaseOf, type ServerRecord, mirrorIn } from '../../api/record.ts';
 import { isPaidFor, isAnnotated, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { durationMs } from '../../base/duration.ts';
 import { adviceOf } from '../../controller/conditions.ts';
-import { createdFrom, isObserved, revisionOf } from './template.ts';
+import { createdFrom, isObserved, revisionOf, type MemberPatch } from './template.ts';
 
 export interface Note {
   reason: Reason;
@@ -19,6 +20,9 @@ export interface Note {
   message: string;
   advice: string;
 }
+
+/** The template may say what the operator has not written to the member yet, or may not write. */
+export type Kept = 'foreign' | 'bare' | 'protected' | 'retained' | 'paused' | 'toProtect' | 'toRetain' | 'toDelay';
 
 export interface Member {
   object: VirtualServer;
@@ -39,6 +43,8 @@ export interface Member {
   unresolved: Note | undefined;
   /** It has ordered nothing, and cannot until you act. */
   blocked: Note | undefined;
+  /** What changed in the template besides what an order sends, and is not written to it yet. */
+  update: MemberPatch | undefined;
   /** It holds no server, and no order that may create one. */
   holdsNothing: boolean;
   /** The operator is not done with the last change in place, or the server differs from spec. */
@@ -52,13 +58,13 @@ export interface Member {
   /** The operator makes no calls for it. */
   paused: boolean;
   /** Why the set must not delete it. */
-  kept: 'protected' | 'retained' | 'paused' | undefined;
+  kept: Kept | undefined;
   deleteFirst: boolean;
   /** Undefined if no server of it is known to run. */
   price: number | undefined;
 }
 
-export function memberOf(object: VirtualServer, ordinal: number | undefined): Member {
+export function memberOf(object: VirtualServer, ordinal: number | undefined, update?: MemberPatch): Member {
   const { metadata, spec, status } = object;
   const deleting = metadata.deletionTimestamp !== undefined;
   const conditions = status?.conditions ?? [];
@@ -80,6 +86,7 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
     readyAt: ready?.status === 'True' && !deleting ? Date.parse(ready.lastTransitionTime) : undefined,
     slots: 1 + orphansIn(records),
     unresolved,
+    update,
     blocked: isBlocked ? noteOf(object, currentReason(conditions)) : undefined,
     holdsNothing: holdsNothing && unresolved === undefined,
     changing: !isObserved(object) || change !== undefined,
@@ -87,17 +94,38 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
     mayStop: spec.changePolicy === 'AllowStop',
     trouble: noteOf(object, currentReason(conditions)),
     paused: isPaused(object),
-    kept: keptOf(object),
+    kept: keptOf(object, { holdsNothing: holdsNothing && unresolved === undefined, update }),
     deleteFirst: isAnnotated(object, MEMBER_DELETE_FIRST_ANNOTATION),
     price: isPaidFor(object) ? status?.price : undefined,
   };
 }
 
-function keptOf(object: VirtualServer): Member['kept'] {
-  if (object.spec.deletionProtection) return 'protected';
-  if (object.spec.deletionPolicy === 'Retain') return 'retained';
-  return isPaused(object) ? 'paused' : undefined;
+/** For which the set waits, and no other member goes in their place. */
+const WAITS: ReadonlySet<Kept> = new Set(['foreign', 'bare', 'toDelay']);
+export const isKeptByYou = ({ kept }: Member): boolean => kept !== undefined && !WAITS.has(kept);
+
+/** True if the set may delete the member later without you. */
+export const isKeptForNow = ({ kept }: Member): boolean => kept === 'bare' || kept === 'toDelay';
+
+/** Deleted, the first two would be gone without a call to the provider, and nothing would name their servers anymore. */
+function keptOf(
+  object: VirtualServer,
+  { holdsNothing, update }: Pick<Member, 'holdsNothing' | 'update'>,
+): Member['kept'] {
+  const { spec, metadata } = object;
+  if (isOfAnother(object)) return 'foreign';
+  if (!holdsNothing && metadata.finalizers?.includes(FINALIZER) !== true) return 'bare';
+  if (spec.deletionProtection) return 'protected';
+  if (spec.deletionPolicy === 'Retain') return 'retained';
+  if (isPaused(object)) return 'paused';
+  const { deletionProtection, deletionPolicy, deletionDelay }: MemberPatch['spec'] = update?.spec ?? {};
+  if (deletionProtection === true) return 'toProtect';
+  if (deletionPolicy === 'Retain') return 'toRetain';
+  return isLonger(deletionDelay, spec.deletionDelay) ? 'toDelay' : undefined;
 }
+
+const isLonger = (delay: unknown, than = '0s'): boolean =>
+  typeof delay === 'string' && durationMs(delay) > durationMs(than);
 
 /** Why a member is not on its way to Ready; undefined if it is. */
 export function troubleOf({ trouble }: Pick<Member, 'trouble'>): Note | undefined {
@@ -114,13 +142,23 @@ function unresolvedOf(object: VirtualServer, records: readonly Partial<ServerRec
   return orphansIn(records) > 0 ? orphaned : undefined;
 }
 
+/** You may let a copy of another object start with a new record. */
+const isToStartOver = ({ metadata: { annotations, uid } }: VirtualServer): boolean =>
+  annotations?.[START_OVER_ANNOTATION] === uid;
+
+/** Whether its only record was written for another object. */
+function isOfAnother(object: VirtualServer): boolean {
+  const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
+  const held = parsed.ok ? parsed.value : parsed.error.newer?.held;
+  return held !== undefined && recordsOf(object).length === 0 && !isToStartOver(object);
+}
+
 /** Whether the records say what the object holds: they are its own, none is lost, and they do not contradict each other. */
-function isReadable({ metadata }: VirtualServer, records: readonly Partial<ServerRecord>[]): boolean {
+function isReadable(object: VirtualServer, records: readonly Partial<ServerRecord>[]): boolean {
+  const { metadata } = object;
   const text = metadata.annotations?.[RECORD_ANNOTATION];
   const isHeld = metadata.finalizers?.includes(FINALIZER) === true;
-  // You may let a copy of another object start with a new record.
-  const isToStartOver = metadata.annotations?.[START_OVER_ANNOTATION] === metadata.uid;
-  if (records.length === 0) return text === undefined ? !isHeld : isToStartOver;
+  if (records.length === 0) return text === undefined ? !isHeld : isToStartOver(object);
   if (!parseRecord(text).ok || records.some((record) => newerRecord(record) !== undefined)) return false;
   const [one, other] = records;
   const fields = one?.mode === other?.mode ? (['attempt', 'task', 'identifier'] as const) : [];

@@ -7,7 +7,7 @@ import { eventOf, type EventNote } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
 import { groupsOf, situationOf, type Groups, type Situation } from './situation.ts';
 import { statusOf, type WithheldAction } from './set-status.ts';
-import { changesFor, patchInPlace, manifestOf, type MemberManifest, type MemberPatch } from './template.ts';
+import { patchInPlace, manifestOf, type MemberManifest, type MemberPatch } from './template.ts';
 import { listNames } from './set-sentences.ts';
 
 /** Names exactly the version that the plan was made for: a DELETE or a patch of any other version must fail. */
@@ -68,15 +68,17 @@ export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, 
   };
 }
 
-/** `quiet` actions are safe at any time, because they name a version. `weighty` ones may cost a server, or order one. */
+/**
+ * `quiet` actions are safe at any time if the set was read live, because they name a version of the member. `weighty` ones may
+ * cost a server, or order one.
+ */
 function actionsOf(
   { set, limits, members, alive, inPlace, unresolved, blocked, refused, missing, free, victims, changes }: Situation,
   { orphans, released }: Groups,
 ): { quiet: SetAction[]; weighty: SetAction[] } {
   const quiet: SetAction[] = released.map((object) => ({ type: 'release', ...versionOf(object) }));
-  for (const member of alive) {
-    const patch = changesFor(set, member);
-    if (patch !== undefined) quiet.push({ type: 'update', patch, ...versionOf(member.object) });
+  for (const { update: patch, object } of alive) {
+    if (patch !== undefined) quiet.push({ type: 'update', patch, ...versionOf(object) });
   }
   const adopted = orphans.slice(0, Math.max(0, limits.replicas - slotsOf(members)));
   // The next step counts them.

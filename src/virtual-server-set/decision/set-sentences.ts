@@ -6,7 +6,7 @@ import { durationText } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
-import { troubleOf, type Member, type Note } from './member.ts';
+import { troubleOf, type Kept, type Member, type Note } from './member.ts';
 import { inOrder, isObstructed, type Situation } from './situation.ts';
 
 const NAMED = 5;
@@ -177,7 +177,23 @@ export function deletionBlocked({ set, members, victims: { kept } }: Situation):
 /** Why a member is kept, and the command that ends it. */
 export function wayOut({ name, kept = 'protected' }: Pick<Member, 'name' | 'kept'>): { why: string; step: Advice } {
   const patch = (spec: object): Command => ({ verb: 'patch', name, spec });
-  const ways = {
+  const patchTemplate = (spec: object): Command => ({
+    verb: 'patch',
+    type: SET_SHORT_NAME,
+    spec: { template: { spec } },
+  });
+  const ways: Record<Kept, { why: string; step: Advice }> = {
+    foreign: {
+      why: 'its record belongs to another object, so the server that it names would run on without an object',
+      step: {
+        text: `If you do not want that server here, to delete ${name} and leave the server alone`,
+        command: { verb: 'delete', name },
+      },
+    },
+    bare: {
+      why: 'the finalizer of the operator is missing, so its server would run on without an object',
+      step: { text: `The set deletes ${name} once the operator has added the finalizer again` },
+    },
     protected: {
       why: 'spec.deletionProtection is true',
       step: { text: `To let the set delete ${name}`, command: patch({ deletionProtection: false }) },
@@ -189,6 +205,21 @@ export function wayOut({ name, kept = 'protected' }: Pick<Member, 'name' | 'kept
     paused: {
       why: 'it is paused',
       step: { text: `To continue ${name}`, command: { ...unannotate(PAUSED_ANNOTATION), name } },
+    },
+    toProtect: {
+      why: 'deletionProtection of the template is true, and the operator has yet to write it to the member',
+      step: { text: `To let the set delete ${name}`, command: patchTemplate({ deletionProtection: false }) },
+    },
+    toRetain: {
+      why: 'deletionPolicy of the template is Retain, and the operator has yet to write it to the member',
+      step: {
+        text: `To let the set cancel the server of ${name}`,
+        command: patchTemplate({ deletionPolicy: 'Delete' }),
+      },
+    },
+    toDelay: {
+      why: 'the operator has yet to write the longer deletionDelay of the template to the member',
+      step: { text: `The set deletes ${name} once its deletionDelay is that of the template` },
     },
   };
   return ways[kept];
@@ -226,11 +257,16 @@ export function progress(situation: Situation): Quotation {
     (a, b) => inOrder(set.metadata.name, a, b),
   );
   const open = [...inPlace].flatMap(([{ name }, way]) => (way.waits === true ? [name] : []));
+  const kept = (as: Kept): string[] =>
+    members.filter((member) => member.kept === as && victims.kept.includes(member)).map(({ name }) => name);
+  const [bare, delayed] = [kept('bare'), kept('toDelay')];
   const waits = [
     ...(changing.length > 0 ? [`the change of ${listNames(changing.map(({ name }) => name))} in place`] : []),
     ...(open.length > 0 ? [`the end of an earlier change of ${listNames(open)}`] : []),
     ...(booting.length > 0 ? [`${listNames(booting.map(({ name }) => name))} to become available`] : []),
     ...(leaving.length > 0 ? [`the cancellation of ${listNames(leaving)}`] : []),
+    ...(bare.length > 0 ? [`the finalizer of ${listNames(bare)}`] : []),
+    ...(delayed.length > 0 ? [`the longer deletionDelay of ${listNames(delayed)}`] : []),
     ...(victims.postponed.length > 0 ? ['enough available members before the next deletion'] : []),
     ...(changes.postponed.length > 0 ? ['enough available members before the next change'] : []),
     ...(restsUntil === undefined ? [] : ['minReadySeconds before the next change']),

@@ -5,7 +5,7 @@ import type { VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
 import { timestamp } from '../../base/duration.ts';
 import { withCondition, withVerdict, type Verdict } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
-import { troubleOf } from './member.ts';
+import { isKeptForNow, troubleOf } from './member.ts';
 import { isObstructed, type Situation } from './situation.ts';
 import { revisionOf, shortName, withTemplate } from './template.ts';
 import * as sentences from './set-sentences.ts';
@@ -37,9 +37,10 @@ export function statusOf(
     unavailableReplicas: Math.max(0, limits.replicas - available),
     unresolvedReplicas: unresolved.length,
   };
-  const lastProgressTime = hasProgressed(situation, counts)
-    ? timestamp(now)
-    : (before?.lastProgressTime ?? timestamp(now));
+  const progressed = before?.lastProgressTime;
+  // Another replica may have written the time by a clock that is ahead.
+  const isPast = progressed !== undefined && Date.parse(progressed) <= now;
+  const lastProgressTime = hasProgressed(situation, counts) || !isPast ? timestamp(now) : progressed;
   const verdict = verdictOf(situation, held, Date.parse(lastProgressTime));
   const prices = members.flatMap(({ price }) => (price === undefined ? [] : [price]));
   const conditions = withVerdict(before?.conditions ?? [], verdict, generation, now);
@@ -94,7 +95,7 @@ function verdictOf(
   const isWaiting = isLeaving || unresolved.length > 0 || comesLater(situation);
   if (missing > 0 && free.length === 0 && taken.length > 0 && !isWaiting)
     return { reason: 'NameTaken', ...sentences.nameTaken(situation) };
-  if (victims.kept.length > 0 && !isWaiting)
+  if (!victims.kept.every(isKeptForNow) && !isWaiting)
     return { reason: 'DeletionBlocked', ...sentences.deletionBlocked(situation) };
   if (!isWaiting && isHeld(situation)) return { reason: 'MemberBlocked', ...sentences.held(situation) };
   const { progressDeadlineSeconds, paused } = set.spec;

@@ -1,13 +1,14 @@
 /** What a set has at one moment, what it lacks, and what it has too much of. Pure. */
 import { SET_LABEL } from '../../api/names.ts';
 import { hasTrait } from '../../api/conditions.ts';
+import { orderDifference } from '../../api/ordered-fields.ts';
 import { keysProblem } from '../../api/public-key.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import type { Ordered, VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { memberChangeOf, type MemberChange } from './in-place.ts';
 import { changesOf, limitsOf, poolOf, victimsOf, type Changes, type Limits, type Victims } from './limits.ts';
 import { memberOf, type Member } from './member.ts';
-import { isSinceRestart, nameOf, ordinalOf, revisionOf, shortName } from './template.ts';
+import { changesFor, createdFrom, isSinceRestart, nameOf, ordinalOf, revisionOf, shortName } from './template.ts';
 
 /** The VirtualServers of a namespace, as one set sees them. */
 export interface Groups {
@@ -30,8 +31,10 @@ export function groupsOf(set: VirtualServerSet, objects: readonly VirtualServer[
     const isDeleting = metadata.deletionTimestamp !== undefined;
     const ordinal = ordinalOf(name, metadata.name);
     const isOwn = controller?.uid === uid;
-    if (isOwn && (isLabelled || isDeleting)) groups.members.push(memberOf(object, ordinal));
-    else {
+    if (isOwn && (isLabelled || isDeleting)) {
+      const written = { object, ordinal, createdFrom: createdFrom(object) };
+      groups.members.push(memberOf(object, ordinal, changesFor(set, written)));
+    } else {
       groups.others.set(metadata.name, isDeleting);
       if (isOwn) groups.released.push(object);
       else if ((metadata.ownerReferences ?? []).length === 0 && isLabelled && !isDeleting && ordinal !== undefined)
@@ -97,8 +100,12 @@ export function situationOf(set: VirtualServerSet, { members, others }: Groups, 
   const revision = revisionOf(spec.template.spec);
   const minReadyMs = spec.minReadySeconds * 1000;
   const alive = members.filter(({ deleting }) => !deleting);
-  const hash = shortName(revision);
-  const isOfRevision = (member: Member): boolean => member.revision === revision || member.createdFrom === hash;
+  // No server is replaced for what no order sends, such as spaces around a key.
+  const isSame = (other: Ordered): boolean => orderDifference(other, spec.template.spec).length === 0;
+  const earlier = (set.status?.revisions ?? []).filter((known) => isSame(known.spec));
+  const hashes = new Set<string | undefined>([shortName(revision), ...earlier.map((known) => known.revision)]);
+  const isOfRevision = (member: Member): boolean =>
+    member.revision === revision || hashes.has(member.createdFrom) || isSame(member.object.spec);
   // Found once for each member: the sort of the victims asks many times.
   const current = alive.filter((member) => isOfRevision(member) && isSinceRestart(set, member.object));
   const updated = current.filter(({ changing }) => !changing);
@@ -193,6 +200,6 @@ function restOf(
 ): number | undefined {
   if (minReadySeconds === 0 || updated.length === 0) return undefined;
   const isSame = status.updatedReplicas === updated.length && status.observedGeneration === metadata.generation;
-  const until = (isSame ? Date.parse(status.lastProgressTime ?? '') : now) + minReadySeconds * 1000;
+  const until = (isSame ? Math.min(Date.parse(status.lastProgressTime ?? ''), now) : now) + minReadySeconds * 1000;
   return until > now ? until : undefined;
 }

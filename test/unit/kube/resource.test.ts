@@ -60,6 +60,20 @@ describe('the kept part of an object', () => {
     expect(kept.metadata.ownerReferences).toEqual(Array(16).fill(used));
   });
 
+  it('keeps the owner that is the controller, wherever it is in the list', () => {
+    const owners = Array.from({ length: 20 }, (_, index) => ({
+      kind: 'ConfigMap',
+      name: `c${index}`,
+      uid: `u${index}`,
+    }));
+    const controller = { kind: 'VirtualServerSet', name: 'web', uid: 'uid-of-set', controller: true };
+    const kept = parsed({}, { ownerReferences: [...owners, controller] }).metadata.ownerReferences ?? [];
+    expect(kept).toHaveLength(16);
+    expect(kept).toContainEqual(controller);
+    const few = [owners[0], controller, owners[1]];
+    expect(parsed({}, { ownerReferences: few }).metadata.ownerReferences).toEqual(few);
+  });
+
   it('contains the longest possible record in full', () => {
     const text = formatRecord(longestRecord());
     expect(text.length).toBeGreaterThan(30_000);

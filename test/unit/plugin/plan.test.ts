@@ -577,7 +577,7 @@ describe('a member that a set deletes', () => {
   it.each([
     ['Retain', { deletionPolicy: 'Retain' }],
     ['protection', { deletionProtection: true }],
-  ] as const)('keeps its server by the %s that it gets from the template in the same apply', (_what, spec) => {
+  ] as const)('stays by the %s that it gets from the template in the same apply', (_what, spec) => {
     const template = { ...set.spec.template, spec: { ...set.spec.template.spec, ...spec } };
     const members = [0, 1].map((ordinal) => holdingMember(set, ordinal));
     const { verb, cancelled, detail } = outcomeOfSet(
@@ -585,8 +585,9 @@ describe('a member that a set deletes', () => {
       { ...scaled, spec: { ...scaled.spec, template } },
       sceneOf(members),
     );
-    expect([verb, cancelled]).toEqual(['release', []]);
-    expect(detail).toMatch(/deletes web-\d, whose server is not cancelled/);
+    expect([verb, cancelled]).toEqual(['change', []]);
+    expect(detail).toContain('The set cannot delete member web-1');
+    expect(detail).not.toContain('deletes web-');
   });
 });
 

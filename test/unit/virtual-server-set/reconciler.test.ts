@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { currentReason } from '../../../src/api/conditions.ts';
@@ -14,7 +14,8 @@ function reconciling(
   options: {
     perform?: (action: SetAction) => Promise<void>;
     leads?: () => boolean;
-    live?: VirtualServerSet;
+    /** What the API server has; `null`: the set is gone. */
+    live?: VirtualServerSet | null;
     objects?: VirtualServer[];
     replicas?: number;
     /** The operator only observes; whether it may report. */
@@ -23,6 +24,7 @@ function reconciling(
 ) {
   let set = webSet({ replicas: options.replicas ?? 3 });
   const done: string[] = [];
+  const reads: string[] = [];
   const written: (number | undefined)[] = [];
   const events: string[] = [];
   const reasons: (string | undefined)[] = [];
@@ -33,7 +35,10 @@ function reconciling(
   const reconciler = new SetReconciler({
     known: () => options.objects ?? [],
     sets: {
-      get: () => Promise.resolve(options.live ?? set),
+      get: () => {
+        reads.push('set');
+        return Promise.resolve(options.live === null ? undefined : (options.live ?? set));
+      },
       writeStatus: (_version, status) => {
         written.push(status.replicas);
         reasons.push(currentReason(status.conditions));
@@ -42,7 +47,10 @@ function reconciling(
       },
     },
     members: {
-      list: () => Promise.resolve(options.objects ?? []),
+      list: () => {
+        reads.push('members');
+        return Promise.resolve(options.objects ?? []);
+      },
       perform: async (_set, action) => {
         await options.perform?.(action);
         done.push(`${action.type} ${action.type === 'create' ? action.manifest.metadata.name : action.name}`);
@@ -58,7 +66,7 @@ function reconciling(
     stopping: stopping.signal,
   });
   const visit = () => reconciler.reconcile('default/web', set);
-  return { visit, done, written, events, reasons, clock, stopping, withheld };
+  return { visit, done, reads, written, events, reasons, clock, stopping, withheld };
 }
 
 const CREATES = ['create web-0', 'create web-1', 'create web-2'];
@@ -142,6 +150,46 @@ describe('the reconciler of sets', () => {
     expect(reasons).toEqual(['MemberRejected']);
   });
 
+  it.each([
+    new KubeError('ServerError', 'failed calling webhook "w"', { status: 500 }),
+    new KubeError('TooManyRequests', 'slow down', { status: 429 }),
+  ])('still deletes what is too much while a write to another member fails: %s', async (failure) => {
+    const tried: string[] = [];
+    const failing = (action: SetAction): Promise<void> => {
+      tried.push(action.type);
+      return action.type === 'update' ? Promise.reject(failure) : Promise.resolve();
+    };
+    const objects = [0, 1, 2].map((ordinal) => member(webSet(), ordinal, { price: 1 }));
+    const live = webSet({ replicas: 1, labels: { tier: 'web' } });
+    const { visit, done, reasons } = reconciling({ replicas: 1, live, objects, perform: failing });
+    await expect(visit()).rejects.toThrow(failure.message);
+    expect([done, reasons]).toEqual([['delete web-2', 'delete web-1'], ['MemberRejected']]);
+    expect(tried).toEqual(['update', 'delete', 'delete']);
+  });
+
+  it('ends the step if the API server cannot be reached', async () => {
+    const objects = [0, 1, 2].map((ordinal) => member(webSet(), ordinal, { price: 1 }));
+    const live = webSet({ replicas: 1, labels: { tier: 'web' } });
+    const lost = (): Promise<void> => Promise.reject(new KubeError('Unreachable', 'no answer'));
+    const { visit, done } = reconciling({ replicas: 1, live, objects, perform: lost });
+    await expect(visit()).rejects.toThrow('no answer');
+    expect(done).toEqual([]);
+  });
+
+  it.each<Partial<VirtualServerSpec>>([
+    { deletionProtection: true },
+    { deletionPolicy: 'Retain' },
+    { deletionDelay: '24h' },
+  ])('deletes none of the members to which a policy refuses to write %j', async (spec) => {
+    const refused = ({ type }: SetAction): Promise<void> =>
+      type === 'update' ? Promise.reject(new KubeError('Forbidden', 'denied by a policy')) : Promise.resolve();
+    const objects = [0, 1, 2].map((ordinal) => member(webSet(), ordinal, { price: 1 }));
+    const live = webSet({ replicas: 1, spec });
+    const { visit, done, reasons } = reconciling({ replicas: 1, live, objects, perform: refused });
+    await expect(visit()).rejects.toThrow('denied by a policy');
+    expect([done, reasons]).toEqual([[], ['MemberRejected']]);
+  });
+
   it('shows that a policy rejects the release of a member, and still creates the next one', async () => {
     const own = member(webSet({ replicas: 1 }), 0);
     const unlabelled = { ...own, metadata: { ...own.metadata, labels: {} } };
@@ -157,6 +205,44 @@ describe('the reconciler of sets', () => {
     const { visit, events } = reconciling();
     await visit();
     expect(events).toContain('Created web-0, web-1, web-2');
+  });
+
+  it('writes no template to members without a live read of the set, which costs no list', async () => {
+    const before = member(webSet({ replicas: 1, labels: { tier: 'db' } }), 0);
+    const { visit, done, reads } = reconciling({ replicas: 1, objects: [before] });
+    await visit();
+    expect([done, reads]).toEqual([['update web-0'], ['set']]);
+  });
+
+  it.each<[string, Partial<VirtualServerSpec>]>([
+    ['without its protection', { deletionProtection: true }],
+    ['with another power', { power: 'On' }],
+  ])('never writes an older template %s from its cache', async (_what, spec) => {
+    const live = webSet({ replicas: 1, spec });
+    const { visit, done, reasons } = reconciling({ replicas: 1, live, objects: [member(live, 0)] });
+    await visit();
+    expect([done, reasons]).toEqual([[], ['Available']]);
+  });
+
+  it('scales by the set that it has read for the template', async () => {
+    const live = webSet({ replicas: 2, labels: { tier: 'web' } });
+    const { visit, done, reads } = reconciling({
+      replicas: 1,
+      live,
+      objects: [member(webSet({ labels: { a: 'b' } }), 0)],
+    });
+    await visit();
+    expect([done, reads]).toEqual([
+      ['update web-0', 'create web-1'],
+      ['set', 'set', 'members'],
+    ]);
+  });
+
+  it('writes no template of a set that is gone', async () => {
+    const objects = [member(webSet({ replicas: 1, labels: { tier: 'db' } }), 0)];
+    const { visit, done, written } = reconciling({ replicas: 1, live: null, objects });
+    expect(await visit()).toEqual({});
+    expect([done, written]).toEqual([[], []]);
   });
 
   it('stops in the middle of a step when it no longer leads', async () => {

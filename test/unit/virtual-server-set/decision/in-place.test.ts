@@ -91,7 +91,11 @@ describe('a change of the template that its changePolicy allows in place', () =>
       { spec: { advanced: { tablet: false } }, price: 1 },
     ],
   ])('replaces %s, as ever', (_what, template, shape) => {
-    expect(does(plan({ spec: template }, [shape, shape, shape]))).toEqual(['create web-3']);
+    const set = webSet({ spec: template });
+    const earlier = { ...set.spec.template.spec, ...shape.spec };
+    const revisions = [{ revision: shortName(revisionOf(earlier)), spec: orderedOf(earlier) }];
+    const objects = membersOf(set, [shape, shape, shape]);
+    expect(does(planOf({ ...set, status: { revisions } }, objects))).toEqual(['create web-3']);
   });
 
   it('changes members that have ordered nothing, which then order by the new template', () => {
@@ -171,6 +175,23 @@ describe('the next member', () => {
     expect(just.afterMs).toBe(60_000);
     const later = planSet({ ...slow, status: just.status }, { objects: given, live: true }, NOW + 60_000);
     expect(does(later)).toEqual(['change web-1']);
+  });
+
+  it('waits for minReadySeconds, not for the wrong clock of another replica', () => {
+    const shape = { replicas: 2, minReadySeconds: 60, maxUnavailable: 1, spec: ONLINE };
+    const set = webSet(shape);
+    const objects = membersOf(set, [
+      { ...NEW, forSeconds: 600 },
+      { ...OLD, forSeconds: 600 },
+    ]);
+    const { status } = planOf(set, objects);
+    const day = 86_400_000;
+    const ahead = { ...set, status: { ...status, lastProgressTime: new Date(NOW + day).toISOString() } };
+    const at = (now: number, given: VirtualServerSet): SetPlan => planSet(given, { objects, live: true }, now);
+    const first = at(NOW, ahead);
+    expect([does(first), first.afterMs]).toEqual([[], 60_000]);
+    expect(first.status.lastProgressTime).toBe(new Date(NOW).toISOString().replace('.000', ''));
+    expect(does(at(NOW + 60_000, { ...ahead, status: first.status }))).toEqual(['change web-1']);
   });
 
   it('is changed with the first one if maxUnavailable is 2', () => {
@@ -294,7 +315,7 @@ describe('a member that differs from the template on its own account', () => {
     { revision: shortName(revisionOf(before.spec.template.spec)), spec: orderedOf(before.spec.template.spec) },
   ];
   const set = { ...webSet({ replicas: 1, spec: ONLINE }), status: { revisions } };
-  const own = (spec: Partial<VirtualServerSpec>, given = set): SetPlan =>
+  const own = (spec: Partial<VirtualServerSpec>, given: VirtualServerSet = set): SetPlan =>
     planOf(given, [member(before, 0, { changed: spec, price: 1 })]);
 
   it('keeps what a policy or you changed, and counts as updated', () => {
@@ -320,6 +341,52 @@ describe('a member that differs from the template on its own account', () => {
     const planned = own({ diskSize: 40960 }, larger);
     expect(does(planned)).toEqual([]);
     expect(ready(planned)?.message).toContain('because this member has spec.diskSize 40960');
+  });
+
+  /** The set after these templates, one after the other, as its status keeps them, while it was paused. */
+  const after = (...templates: Partial<VirtualServerSpec>[]): VirtualServerSet => {
+    let later = before;
+    for (const spec of [{ product: 'VPSX4' }, ...templates]) {
+      later = webSet({ replicas: 1, paused: true, spec: { changePolicy: 'Online', ...spec } }, later);
+      later = { ...later, status: planOf(later, []).status };
+    }
+    return { ...later, spec: { ...later.spec, paused: false } };
+  };
+  const TEN = Array.from({ length: 10 }, (_, index) => ({ product: `VPSX${index + 16}` }));
+
+  it('gets the new product and keeps its own larger disk', () => {
+    expect(does(own({ diskSize: 40960 }, after({ product: 'VPSX8' })))).toEqual(['change web-0']);
+  });
+
+  it.each([
+    ['after ten other templates', after(...TEN, { product: 'VPSX8' })],
+    ['by a set that was created again with the new product', webSet({ replicas: 1, spec: ONLINE })],
+  ])('is not replaced for its own larger disk %s', (_when, given) => {
+    const planned = own({ diskSize: 40960 }, given);
+    expect([does(planned), ready(planned)?.reason]).toEqual([[], 'MemberBlocked']);
+    expect(ready(planned)?.message).toContain('because this member has spec.diskSize 40960, unlike the template');
+    expect(ready(planned)?.message).toContain('run `kubectl delete vps web-0 -n default`');
+  });
+
+  it.each<[string, VirtualServerSet, Partial<VirtualServerSpec>, boolean]>([
+    [
+      'the template forbids changes in place',
+      webSet({ replicas: 1, spec: { ...ONLINE, changePolicy: 'Never' } }),
+      {},
+      true,
+    ],
+    ['another field never changes in place', webSet({ replicas: 1, spec: ONLINE }), { image: 'old/image' }, true],
+    ['an earlier template had that disk', after({ diskSize: 40960 }, { product: 'VPSX8' }), {}, false],
+  ])('is replaced for its larger disk if %s', (_why, given, others, isOfSet) => {
+    const shape = isOfSet ? {} : { spec: { diskSize: 40960, product: 'VPSX32' } };
+    const object = member(before, 0, { ...shape, changed: { diskSize: 40960, ...others }, price: 1 });
+    expect(does(planOf(given, [object]))).toContain('create web-1');
+  });
+
+  it('is replaced if no set has created it', () => {
+    const object = member(before, 0, { changed: { diskSize: 40960 }, price: 1 });
+    const adopted = { ...object, metadata: { ...object.metadata, annotations: {} } };
+    expect(does(planOf(webSet({ replicas: 1, spec: ONLINE }), [adopted]))).toContain('create web-1');
   });
 
   it('is not waited for after it was restored as a new object', () => {

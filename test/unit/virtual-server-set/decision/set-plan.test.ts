@@ -8,10 +8,11 @@ import {
   START_OVER_ANNOTATION,
 } from '../../../../src/api/names.ts';
 import { formatRecord } from '../../../../src/api/record.ts';
-import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { setStatusSchema, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
 import { reasonPage } from '../../../../src/api/documentation.ts';
 import { planSet, type SetPlan } from '../../../../src/virtual-server-set/decision/set-plan.ts';
+import { decide, facts, HELD, web } from '../../../fixtures/decision.ts';
 import { member, NOW, webSet, type MemberShape, type SetShape } from '../../../fixtures/virtual-server-set.ts';
 import { CUT_SSH_KEY, stored } from '../../../fixtures/virtual-server.ts';
 
@@ -294,6 +295,156 @@ describe('scaling down', () => {
   });
 });
 
+describe('a template of which only spaces around a key change', () => {
+  const [key = ''] = webSet().spec.template.spec.sshKeys ?? [];
+  const spaced = { sshKeys: [`${key} `] };
+  /** The set after its template lost the space, and its member from before that. */
+  const after = (shape: SetShape, changed: Partial<VirtualServerSpec> = {}): SetPlan => {
+    const earlier = webSet({ replicas: 1, ...shape, spec: { ...shape.spec, ...spaced } });
+    const objects = [member(earlier, 0, { price: 1, changed })];
+    const set = webSet(
+      { replicas: 1, ...shape },
+      { ...earlier, status: planSet(earlier, { objects, live: true }, NOW).status },
+    );
+    return planSet(set, { objects, live: true }, NOW);
+  };
+
+  it.each(['Never', 'Online', 'AllowStop'] as const)(
+    'replaces no member, because no order sends them: %s',
+    (changePolicy) => {
+      const planned = after({ spec: { changePolicy } });
+      expect([does(planned), reasonOf(planned), planned.status.updatedReplicas]).toEqual([[], 'Available', 1]);
+    },
+  );
+
+  it('replaces no member of a set that does not know the earlier template', () => {
+    const set = webSet({ replicas: 1 });
+    const planned = planSet(set, { objects: [member(set, 0, { spec: spaced, price: 1 })], live: true }, NOW);
+    expect([does(planned), planned.status.updatedReplicas]).toEqual([[], 1]);
+  });
+
+  it('replaces no member to which a policy has added a key', () => {
+    const planned = after({}, { sshKeys: [`${key} `, CUT_SSH_KEY] });
+    expect([does(planned), reasonOf(planned)]).toEqual([[], 'Available']);
+  });
+});
+
+describe('a template that keeps servers, before it is written to the members', () => {
+  const before = (shape: SetShape): VirtualServer[] => [0, 1].map((ordinal) => member(webSet(shape), ordinal));
+  const planned = (shape: SetShape, members: VirtualServer[]): SetPlan =>
+    planSet(webSet({ replicas: 1, ...shape }), { objects: members, live: true }, NOW);
+
+  it.each<[Partial<VirtualServerSpec>, string, string]>([
+    [
+      { deletionProtection: true },
+      'DeletionBlocked',
+      `-p '{"spec":{"template":{"spec":{"deletionProtection":false}}}}'`,
+    ],
+    [
+      { deletionPolicy: 'Retain' },
+      'DeletionBlocked',
+      `-p '{"spec":{"template":{"spec":{"deletionPolicy":"Delete"}}}}'`,
+    ],
+    [{ deletionDelay: '24h' }, 'Scaling', 'waiting for the longer deletionDelay of web-1'],
+  ])('lets none of them be deleted: %j', (spec, reason, message) => {
+    const kept = planned({ spec }, before({}));
+    expect([does(kept), reasonOf(kept)]).toEqual([['update web-0', 'update web-1'], reason]);
+    expect(messageOf(kept)).toContain(message);
+  });
+
+  it('lets a member be deleted that you have changed since', () => {
+    const shape = { spec: { deletionProtection: true, deletionPolicy: 'Retain' as const, deletionDelay: '24h' } };
+    const members = before(shape).map((object) => ({
+      ...object,
+      spec: { ...object.spec, deletionProtection: false, deletionPolicy: 'Delete' as const, deletionDelay: '1h' },
+    }));
+    expect(does(planned(shape, members))).toEqual(['delete web-1']);
+  });
+
+  it.each<[Partial<VirtualServerSpec>, Partial<VirtualServerSpec>]>([
+    [{ deletionDelay: '24h' }, { deletionDelay: '1h' }],
+    [{ deletionDelay: '24h' }, {}],
+  ])('waits for no shorter delay: %j, then %j', (earlier, later) => {
+    expect(does(planned({ spec: later }, before({ spec: earlier })))).toContain('delete web-1');
+  });
+});
+
+describe('a member whose object is the last that names its server', () => {
+  /** Restored from a backup as a new object: its record is of the object that it was. */
+  const restored: MemberShape = {
+    reason: 'RecordMismatch',
+    message: 'Run `kubectl vps adopt`',
+    ordered: false,
+    annotations: {
+      [RECORD_ANNOTATION]: formatRecord({
+        owner: 'uid-before',
+        mode: 'create',
+        attempt: 'a1',
+        task: 1,
+        identifier: 'srv1',
+      }),
+    },
+  };
+  const running: MemberShape = { price: 1 };
+
+  it('is let go without a call to the provider when it is deleted', () => {
+    const operation = decide(web({ annotated: { ...HELD, owner: 'uid-before' }, deleting: true }), facts());
+    expect(operation).toMatchObject({ type: 'release', why: 'foreign' });
+  });
+
+  it.each<[string, MemberShape]>([
+    ['without its finalizer', restored],
+    ['with its finalizer', { ...restored, finalizer: true }],
+  ])('is not deleted while the record is that of another object, %s', (_case, shape) => {
+    const kept = plan({ replicas: 2 }, [running, running, shape]);
+    expect([does(kept), reasonOf(kept)]).toEqual([[], 'MemberUnresolved']);
+    expect(messageOf(kept)).toContain('web-2 is RecordMismatch: Run `kubectl vps adopt`');
+    expect(does(plan({ replicas: 1 }, [running, running, shape]))).toEqual(['delete web-1']);
+    expect(does(plan({ replicas: 0 }, [shape, shape]))).toEqual([]);
+    const first = { ...shape.annotations, [MEMBER_DELETE_FIRST_ANNOTATION]: 'true' };
+    expect(does(plan({ replicas: 1 }, [running, { ...shape, annotations: first }]))).toEqual([]);
+  });
+
+  it('costs no other member its server', () => {
+    const shape = { replicas: 1, maxUnavailable: 1 };
+    expect(does(plan(shape, [running, restored]))).toEqual([]);
+    expect(does(plan(shape, [running, { ...running, finalizer: false }]))).toEqual([]);
+  });
+
+  it('is not deleted before the operator has seen that it was restored', () => {
+    const kept = plan({ replicas: 0 }, [{ ...restored, reason: 'Available' }]);
+    expect([does(kept), reasonOf(kept)]).toEqual([[], 'Scaling']);
+  });
+
+  it('is deleted once you let it start with a new record', () => {
+    const told = { ...restored.annotations, [START_OVER_ANNOTATION]: member(webSet(), 0).metadata.uid };
+    expect(does(plan({ replicas: 0 }, [{ ...restored, reason: 'Pending', annotations: told }]))).toEqual([
+      'delete web-0',
+    ]);
+  });
+
+  it('is not deleted while the operator has yet to add its finalizer again', () => {
+    const naked: MemberShape = { ...running, finalizer: false };
+    const kept = plan({ replicas: 1 }, [running, naked]);
+    expect([does(kept), reasonOf(kept)]).toEqual([[], 'Scaling']);
+    expect(messageOf(kept)).toContain('waiting for the finalizer of web-1');
+  });
+
+  it.each(['RecordConflict', 'CreateOutcomeUnknown', 'CreateInFlight', 'TaskNotFound'] as const)(
+    'is not deleted without its finalizer while it is %s',
+    (reason) => {
+      const shape = { reason, ordered: true, finalizer: false };
+      expect(does(plan({ replicas: 0 }, [shape]))).toEqual([]);
+      expect(does(plan({ replicas: 0 }, [{ ...shape, finalizer: true }]))).toEqual(['delete web-0']);
+    },
+  );
+
+  it('is not deleted without its finalizer while its record cannot be read', () => {
+    const broken = { reason: 'RecordInvalid', annotations: { [RECORD_ANNOTATION]: '{' } } as const;
+    expect(does(plan({ replicas: 0 }, [{ ...broken, ordered: false }]))).toEqual([]);
+  });
+});
+
 it('names the members that it must not delete in one order, whichever of them is available', () => {
   const kept: MemberShape = { spec: { deletionProtection: true } };
   const away: MemberShape = { ...kept, reason: 'ServerMissing' };
@@ -547,6 +698,16 @@ describe('the status', () => {
     const overdue = at(later, NOW + 600_000);
     expect(reasonOf(overdue)).toBe('ProgressDeadlineExceeded');
     expect(overdue.status.conditions?.some(({ type }) => type === 'Stalled')).toBe(true);
+  });
+
+  it('counts the deadline from now if the last progress lies ahead', () => {
+    const set = webSet({ replicas: 1 });
+    const seen = { objects: [member(set, 0, { reason: 'Creating' })], live: true };
+    const { status } = planSet(set, seen, NOW);
+    const ahead = { ...set, status: { ...status, lastProgressTime: new Date(NOW + 86_400_000).toISOString() } };
+    const next = { ...set, status: planSet(ahead, seen, NOW).status };
+    expect(reasonOf(planSet(next, seen, NOW + 3_599_000))).toBe('Scaling');
+    expect(reasonOf(planSet(next, seen, NOW + 3_600_000))).toBe('ProgressDeadlineExceeded');
   });
 
   it('counts the deadline of a set that was complete from the loss of its member', () => {
