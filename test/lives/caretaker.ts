@@ -64,6 +64,8 @@ export interface Truth {
   late: Set<number>;
   /** The late servers that do not exist yet, so no call shows them. */
   hidden: Set<number>;
+  /** Servers that a person cancelled in the customer panel before any object had a fingerprint of them. */
+  removedUnseen: Set<number>;
   /** Attempts of which a person said, by what the provider showed, that they have led to no server. */
   denied: Set<string>;
   /** When the CustomResourceDefinition was last deleted; a DELETE already in flight cannot know about it. */

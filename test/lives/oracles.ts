@@ -37,7 +37,8 @@ const FINAL = new Set([
 
 /**
  * No object may have two accepted creates: users set `not-created` here only if nothing was created. If the provider lists its
- * servers, the operator finds out that an order has failed, and orders again without a user.
+ * servers, the operator finds out that an order has failed, or that its server is gone before it was seen, and orders again without
+ * a user.
  */
 export function orderedTwice(
   api: ApiServer,
@@ -50,7 +51,10 @@ export function orderedTwice(
   const failed = new Set(
     simulation.fleet
       .history()
-      .filter(({ state, serial }) => hasList && (state === 'failed' || truth.late.has(serial)))
+      .filter(
+        ({ state, serial }) =>
+          hasList && (state === 'failed' || truth.late.has(serial) || truth.removedUnseen.has(serial)),
+      )
       .map(({ serial }) => serial),
   );
   return [...objects].flatMap(([uid, object]) => {

@@ -20,6 +20,7 @@ import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, isSame, isUnconfirmed, Ownership } from './ownership.ts';
 import type { Orders } from './orders.ts';
 import { recordOf } from '../fixtures/records.ts';
+import { isSameIdentifier } from '../../src/base/identifier.ts';
 import type { Random } from './random.ts';
 import { Restorer } from './restorer.ts';
 import { MISTYPED, Slips } from './slips.ts';
@@ -78,6 +79,7 @@ export class People {
     handedAt: new Map(),
     late: new Set(),
     hidden: new Set(),
+    removedUnseen: new Set(),
     denied: new Set(),
     definitionDeletedAt: -Infinity,
     setDefinitionDeletedAt: -Infinity,
@@ -490,7 +492,12 @@ export class People {
   #removeServer(): void {
     const alive = this.#simulation.aliveServers();
     if (alive.length === 0 || this.#random.chance(0.7)) return;
-    const { identifier } = this.#random.pick(alive);
+    const { identifier, serial } = this.#random.pick(alive);
+    const isSeen = this.#api.servers.list().some((object) => {
+      const record = recordOf(object);
+      return isSameIdentifier(record?.identifier, identifier) && record?.fingerprint !== undefined;
+    });
+    if (!isSeen) this.truth.removedUnseen.add(serial);
     this.#simulation.fleet.removeServer(identifier);
     this.#tell(`remove server ${identifier} at the provider`);
   }
