@@ -5,8 +5,8 @@ import { GROUP } from '../../src/api/names.ts';
 export type AuditLevel = 'Metadata' | 'RequestResponse';
 
 /**
- * One line per request, written before the answer is sent, so a test that has the answer finds the line. All requests
- * of ServiceAccounts are included, and so the operator's.
+ * One line per request. That of a short answer is written before the answer is sent, so a test that has the answer finds the line; that of
+ * a long one may follow. All requests of ServiceAccounts are included, and so the operator's.
  */
 export function auditPolicy(level: AuditLevel): object {
   return {

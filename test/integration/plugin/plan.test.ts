@@ -309,7 +309,7 @@ it('plays the rollout and the scaling of a set, as the set then does them', asyn
   });
 
   const retained = (await planOf(manifest({ replicas: 1 }, { deletionPolicy: 'Retain' }))).changes[0];
-  expect(retained).toMatchObject({ verb: 'release', ordered: [], cancelled: [] });
+  expect(retained).toMatchObject({ verb: 'change', ordered: [], cancelled: [] });
   const scaled = await planOf(manifest({ replicas: 1 }));
   expect(scaled.changes[0]).toMatchObject({ verb: 'cancel', ordered: [] });
   const victims = scaled.changes[0]?.cancelled.map(({ name }) => name) ?? [];
