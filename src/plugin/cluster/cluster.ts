@@ -259,10 +259,18 @@ export class ClusterView {
   }
 
   /** Sets annotations, and removes null ones. Rejects with CommandError if the object changed since it was read. */
-  async annotate({ metadata }: VirtualServer, annotations: Record<string, string | null>): Promise<VirtualServer> {
-    const { namespace, name, uid, resourceVersion } = metadata;
+  annotate(object: VirtualServer, annotations: Record<string, string | null>): Promise<VirtualServer> {
+    return this.#annotate(object, { resourceVersion: object.metadata.resourceVersion, annotations });
+  }
+
+  /** The same for what may be asked in any state: the operator may write the object every second. */
+  annotateAnyway(object: VirtualServer, annotations: Record<string, string | null>): Promise<VirtualServer> {
+    return this.#annotate(object, { annotations });
+  }
+
+  async #annotate({ metadata: { namespace, name, uid } }: VirtualServer, changes: object): Promise<VirtualServer> {
     const path = pathOf(VIRTUAL_SERVERS, namespace, name);
-    const body = { metadata: { uid, resourceVersion, annotations } };
+    const body = { metadata: { uid, ...changes } };
     const query = { fieldManager: FIELD_MANAGER };
     return VIRTUAL_SERVERS.parse(await this.#call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH }));
   }

@@ -109,7 +109,7 @@ export const pausing = (paused: boolean): Action => ({
   unchanged: paused ? 'already paused' : 'not paused',
   server: async ({ cluster }, server) => {
     if (isPaused(server) === paused) return undefined;
-    await cluster.annotate(server, { [PAUSED_ANNOTATION]: paused ? 'true' : null });
+    await cluster.annotateAnyway(server, { [PAUSED_ANNOTATION]: paused ? 'true' : null });
     return paused ? 'is paused: the operator makes no calls for it' : 'is resumed';
   },
   set: async ({ cluster }, set) => {
@@ -123,7 +123,7 @@ export const pausing = (paused: boolean): Action => ({
 export const reconciling = (now: number): Action => ({
   unchanged: 'already asked for',
   server: async ({ cluster }, server) => {
-    await cluster.annotate(server, { [RECONCILE_AT_ANNOTATION]: timestamp(now) });
+    await cluster.annotateAnyway(server, { [RECONCILE_AT_ANNOTATION]: timestamp(now) });
     return 'will be reconciled at once';
   },
   set: (_context, set) => {

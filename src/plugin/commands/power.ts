@@ -4,7 +4,7 @@ import { isPaused, powerStateOf } from '../../api/server-state.ts';
 import type { PowerCall } from '../../virtual-server/decision/memo.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { agreed, cannotAsk, tell, type Context } from '../cluster/context.ts';
-import { CommandError, EXIT, MovedError } from '../terminal/failure.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
 import { recordOf } from '../state/recorded-order.ts';
 import { isInteractive } from '../terminal/terminal.ts';
 import { callFor, lackTold, type PowerRequest } from '../decisions/power-calls.ts';
@@ -179,19 +179,7 @@ const INSIDE: Readonly<Partial<Record<PowerRequest, string>>> = {
   reboot: 'reboot',
 };
 
-/** How often the annotation is tried while the operator changes the object. */
-const ATTEMPTS = 5;
-
 /** The operator acts once for each time. */
-async function annotateNow({ cluster, now }: Context, { metadata }: VirtualServer, annotation: string): Promise<void> {
-  const value = new Date(now()).toISOString();
-  for (let attempt = 1; ; attempt += 1) {
-    const seen = await cluster.get(metadata.name);
-    try {
-      await cluster.annotate(seen, { [annotation]: value });
-      return;
-    } catch (error) {
-      if (attempt === ATTEMPTS || !(error instanceof MovedError)) throw error;
-    }
-  }
+async function annotateNow({ cluster, now }: Context, object: VirtualServer, annotation: string): Promise<void> {
+  await cluster.annotateAnyway(object, { [annotation]: new Date(now()).toISOString() });
 }

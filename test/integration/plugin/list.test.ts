@@ -1,7 +1,10 @@
 /** `kubectl vps list`, and the commands that change servers in daily life, as users and scripts run them. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { PAUSED_ANNOTATION } from '../../../src/api/names.ts';
+import { ClusterView } from '../../../src/plugin/cluster/cluster.ts';
+import type { Context } from '../../../src/plugin/cluster/context.ts';
+import * as everyday from '../../../src/plugin/commands/everyday.ts';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
@@ -114,6 +117,25 @@ describe('daily changes', () => {
     expect((await run('resume', 'web')).stdout).toBe('web is resumed\n');
     expect((await world.get('web'))?.metadata.annotations).not.toHaveProperty(PAUSED_ANNOTATION);
     expect((await run('resume', 'web')).stdout).toBe('web is not paused\n');
+  });
+
+  it('are made although the operator writes the object meanwhile, but not to another object of that name', async () => {
+    const world = await createWorld({ operator: false });
+    const view = new ClusterView({ kubeconfig: inject('kubeconfigPath'), namespace: world.namespace });
+    onTestFinished(() => view.close());
+    await world.create(virtualServer('web'));
+    const { pausing, reconciling } = everyday;
+    const context = { cluster: view } as unknown as Context;
+    const shown = await view.get('web');
+    await world.patch('web', { metadata: { labels: { tier: 'front' } } });
+    expect(await pausing(true).server(context, shown)).toContain('is paused');
+    expect(await reconciling(0).server(context, shown)).toContain('will be reconciled');
+    await expect(view.annotate(shown, { example: 'x' })).rejects.toThrow('changed after it was shown');
+    await world.delete('web');
+    await world.waitGone('web');
+    await world.create(virtualServer('web'));
+    await expect(pausing(true).server(context, shown)).rejects.toThrow('metadata.uid');
+    expect((await world.get('web'))?.metadata.annotations ?? {}).toEqual({});
   });
 
   it('read a server again at once', async () => {
