@@ -296,7 +296,7 @@ export class People {
     return isOfFailed ? { identifier, ...PLAIN } : { identifier };
   }
 
-  /** Those of failed orders that no object holds any more: they can be ordered at once. */
+  /** Those of failed orders that no object holds now: they can be ordered at once. */
   #freeIdentifiers(): string[] {
     const held = this.#api.servers.list().map((object) => recordOf(object)?.identifier);
     return this.#failedIdentifiers().filter((identifier) => !held.includes(identifier));

@@ -4685,7 +4685,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'deletes a member whose server no other object names',
     file: 'src/virtual-server-set/decision/member.ts',
-    find: "if (isOfAnother(object)) return 'foreign';",
+    find: "if (records.length === 0 && isOfAnother(object)) return 'foreign';",
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },

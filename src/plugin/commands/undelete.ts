@@ -191,21 +191,10 @@ export async function deleteAndCancel(context: Context, name: string, { now, yes
   ]);
 }
 
-/** How often the annotation is tried while the operator changes the object. */
-const ATTEMPTS = 5;
-
 /** The annotation follows the deletion: on an object that lives on, it would end the delay of a later deletion. */
 async function endDelay({ cluster }: Context, { metadata }: VirtualServer, identifier: string): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    const seen = await cluster.find(metadata.name);
-    if (seen?.metadata.uid !== metadata.uid) return;
-    try {
-      await cluster.annotate(seen, { [CANCEL_NOW_ANNOTATION]: identifier });
-      return;
-    } catch (error) {
-      if (attempt === ATTEMPTS || !(error instanceof MovedError)) throw error;
-    }
-  }
+  const seen = await cluster.find(metadata.name);
+  if (seen?.metadata.uid === metadata.uid) await cluster.annotateAnyway(seen, { [CANCEL_NOW_ANNOTATION]: identifier });
 }
 
 /** Throws CommandError if the operator would not cancel the server, or, with `now`, not before the end of the delay. */

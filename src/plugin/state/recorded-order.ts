@@ -68,7 +68,7 @@ export function orderOf(object: VirtualServer, now: number): OrderState {
   return { kind: 'open', attempt, named: identifier };
 }
 
-/** Whether something about the order is to be found out. Of an order whose server is named, only that its task led to nothing. */
+/** Whether the result of the order is in question. If its server is named, only because its task led to nothing. */
 function isInQuestion(record: ServerRecord, reason: string): boolean {
   switch (phaseOf(record)) {
     case 'unordered':

@@ -71,10 +71,11 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined, upd
   const ready = conditions.find(({ type }) => type === 'Ready');
   const records = recordsOf(object);
   const unresolved = unresolvedOf(object, records);
-  const holdsNothing = records.every((record) => phaseOf(record) === 'unordered');
+  const isEmpty = records.every((record) => phaseOf(record) === 'unordered');
+  const holdsNothing = isEmpty && unresolved === undefined;
   const isStalled = conditions.some(({ type }) => type === 'Stalled');
   const change = conditions.find(({ type }) => type === 'ChangePending');
-  const isBlocked = isStalled && holdsNothing && unresolved === undefined && !deleting;
+  const isBlocked = isStalled && holdsNothing && !deleting;
   return {
     object,
     name: metadata.name,
@@ -88,13 +89,13 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined, upd
     unresolved,
     update,
     blocked: isBlocked ? noteOf(object, currentReason(conditions)) : undefined,
-    holdsNothing: holdsNothing && unresolved === undefined,
+    holdsNothing,
     changing: !isObserved(object) || change !== undefined,
     change: noteOf(object, change?.reason),
     mayStop: spec.changePolicy === 'AllowStop',
     trouble: noteOf(object, currentReason(conditions)),
     paused: isPaused(object),
-    kept: keptOf(object, { holdsNothing: holdsNothing && unresolved === undefined, update }),
+    kept: keptOf(object, records, { holdsNothing, update }),
     deleteFirst: isAnnotated(object, MEMBER_DELETE_FIRST_ANNOTATION),
     price: isPaidFor(object) ? status?.price : undefined,
   };
@@ -110,10 +111,11 @@ export const isKeptForNow = ({ kept }: Member): boolean => kept === 'bare' || ke
 /** Deleted, the first two would be gone without a call to the provider, and nothing would name their servers anymore. */
 function keptOf(
   object: VirtualServer,
+  records: readonly Partial<ServerRecord>[],
   { holdsNothing, update }: Pick<Member, 'holdsNothing' | 'update'>,
 ): Member['kept'] {
   const { spec, metadata } = object;
-  if (isOfAnother(object)) return 'foreign';
+  if (records.length === 0 && isOfAnother(object)) return 'foreign';
   if (!holdsNothing && metadata.finalizers?.includes(FINALIZER) !== true) return 'bare';
   if (spec.deletionProtection) return 'protected';
   if (spec.deletionPolicy === 'Retain') return 'retained';
@@ -146,11 +148,11 @@ function unresolvedOf(object: VirtualServer, records: readonly Partial<ServerRec
 const isToStartOver = ({ metadata: { annotations, uid } }: VirtualServer): boolean =>
   annotations?.[START_OVER_ANNOTATION] === uid;
 
-/** Whether its only record was written for another object. */
+/** Whether the record of an object without an own one was written for another object. */
 function isOfAnother(object: VirtualServer): boolean {
   const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
   const held = parsed.ok ? parsed.value : parsed.error.newer?.held;
-  return held !== undefined && recordsOf(object).length === 0 && !isToStartOver(object);
+  return held !== undefined && !isToStartOver(object);
 }
 
 /** Whether the records say what the object holds: they are its own, none is lost, and they do not contradict each other. */

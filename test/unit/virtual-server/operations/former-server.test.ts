@@ -1,5 +1,5 @@
 /**
- * What a process remembers of a server that it has cancelled says nothing about the next one with that identifier: etcd may have
+ * What a process remembers of a server that it has cancelled does not apply to the next one with that identifier: etcd may have
  * been restored, in place, to a time before the claim of the first.
  */
 import { describe, expect, it } from 'vitest';

@@ -62,7 +62,7 @@ const others = READY.map((reason) => ({ reason }));
 
 /** The traits by which the operator decides about an order or a server long after the reason was shown. */
 const REMEMBERED: readonly Trait[] = ['hopeless', 'namedByYou', 'orderParked', 'doubt'];
-/** The record has a field of its own for these: `createFailure` and `missingAt`. */
+/** The record keeps these in separate fields: `createFailure` and `missingAt`. */
 const STORED_APART: readonly ReadyReason[] = ['CreateFailed', 'ServerMissing', 'ReleaseRefused'];
 const remembered = REMEMBERED.flatMap((trait) =>
   READY.filter((reason) => hasTrait(reason, trait) && !STORED_APART.includes(reason)).map((reason) => ({
