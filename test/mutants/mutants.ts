@@ -745,8 +745,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'believes an empty list of servers as fast as any other',
     file: 'src/virtual-server/decision/absence.ts',
-    find: "const isClear = wasRead(object, record) && denials?.unlisted !== 'perhaps';",
-    replace: 'const isClear = wasRead(object, record);',
+    find: '(wasRead(object, record) || isExplained) && !isHidden;',
+    replace: 'wasRead(object, record) || isExplained;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/absence.test.ts'],
   },
   {
@@ -3496,8 +3496,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'considers a server that was never read gone as soon as any other',
     file: 'src/virtual-server/decision/absence.ts',
-    find: 'return timing.absenceMs * (isClear || isExplained ? 1 : UNSEEN_PERIODS);',
-    replace: 'return timing.absenceMs * (isClear || isExplained || UNSEEN_PERIODS > 0 ? 1 : 0);',
+    find: 'return timing.absenceMs * (isClear ? 1 : UNSEEN_PERIODS);',
+    replace: 'return timing.absenceMs * (isClear || UNSEEN_PERIODS > 0 ? 1 : 0);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/absence.test.ts'],
   },
   {

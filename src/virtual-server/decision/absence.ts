@@ -63,8 +63,9 @@ export function graceOf({ object, memo, timing }: View, record: ServerRecord, de
   const hasFailed = record.createFailure !== undefined && denials?.unlisted === 'yes';
   const isExplained = (wasRequested(memo, record.identifier) || hasFailed) && !mayComeLate(memo, record);
   // A provider that hides all servers of an account for a while, while it is suspended or by mistake, answers an empty list.
-  const isClear = wasRead(object, record) && denials?.unlisted !== 'perhaps';
-  return timing.absenceMs * (isClear || isExplained ? 1 : UNSEEN_PERIODS);
+  const isHidden = denials?.unlisted === 'perhaps';
+  const isClear = (wasRead(object, record) || isExplained) && !isHidden;
+  return timing.absenceMs * (isClear ? 1 : UNSEEN_PERIODS);
 }
 
 /**

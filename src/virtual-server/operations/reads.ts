@@ -74,11 +74,19 @@ export async function readServer(
   });
 }
 
-/** A key without rights may get an empty list, and a list may omit servers whose task still runs. */
-export function unlistedIn(listed: ReadonlySet<string>, object: VirtualServer, session: Session): Unlisted {
+/**
+ * A key without rights may get an empty list, and a list may omit servers whose task still runs. `isShown`: a read shows the server
+ * as the answer to a DELETE, so nothing is hidden.
+ */
+export function unlistedIn(
+  listed: ReadonlySet<string>,
+  object: VirtualServer,
+  session: Session,
+  isShown = false,
+): Unlisted {
   const own = knownRecord(object);
   const isNew = own !== undefined && !wasRead(object, own);
-  const isSilent = isNew ? !session.listsCreating() : listed.size === 0;
+  const isSilent = isNew ? !session.listsCreating() : listed.size === 0 && !isShown;
   return isSilent ? 'perhaps' : 'yes';
 }
 

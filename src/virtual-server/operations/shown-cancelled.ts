@@ -14,6 +14,7 @@ import { whoOrdered } from '../decision/named.ts';
 import { LISTED } from '../decision/sentences.ts';
 import { saysFailed } from '../decision/silent-task.ts';
 import type { Denial, Failed, ServerAnswer } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { orFailed, problemOf, proofFor, unlistedIn } from './reads.ts';
 
@@ -36,7 +37,7 @@ export async function unlessCancelled(
   const isOfUse = purpose === 'cancel' ? !isForList(view.memo, record.identifier) : !saysFailed(view.memo);
   const isKnown = recognizeFor(purpose, view, record, answer).ok;
   if (isOfUse && isKnown) return answer;
-  const denial = await denialOf(visit, record, session);
+  const denial = await denialOf(view, record, session);
   // A list may keep a cancelled server without end, and the answer to another DELETE tells more.
   const isStuck = denial.type === 'serverNotFound' && denial.detail === LISTED && !saysGone(view.object, record);
   return purpose === 'cancel' && isKnown && isStuck ? answer : denial;
@@ -52,7 +53,11 @@ export async function unlessCancelled(
  * - One page of a list that lacks the server proves nothing: that is as without a list.
  * - A list that fails, even with an answer for which a 404 would count, proves nothing here.
  */
-async function denialOf({ object }: Visit, { identifier, account }: Held, session: Session): Promise<Denial | Failed> {
+async function denialOf(
+  { object, memo }: View,
+  { identifier, account }: Held,
+  session: Session,
+): Promise<Denial | Failed> {
   return orFailed(async () => {
     const problem = await problemOf(session, account);
     const listed = problem === undefined ? await proofFor(identifier, session) : undefined;
@@ -61,7 +66,7 @@ async function denialOf({ object }: Visit, { identifier, account }: Held, sessio
       type: 'serverNotFound',
       counts: problem === undefined && !isListed,
       detail: problem ?? (isListed ? LISTED : 'the provider shows it as cancelled'),
-      unlisted: listed === undefined ? 'no' : unlistedIn(listed, object, session),
+      unlisted: listed === undefined ? 'no' : unlistedIn(listed, object, session, isForList(memo, identifier)),
       isCancelled: true,
     };
   });
