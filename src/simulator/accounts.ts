@@ -26,9 +26,10 @@ type Suspension = 'login' | 'calls' | 'empty';
 
 /**
  * The calls that a key may not make, which get 403. `all`: every call. `servers`: all but products, images and disk sizes.
- * `hidden`: as `servers`, but single servers and tasks are denied as if they did not exist.
+ * `hidden`: as `servers`, but single servers and tasks are denied as if they did not exist. `unseen`: as `hidden`, and the list of
+ * servers is empty.
  */
-export const RESTRICTIONS = ['all', 'servers', 'hidden'] as const;
+export const RESTRICTIONS = ['all', 'servers', 'hidden', 'unseen'] as const;
 export type Restriction = (typeof RESTRICTIONS)[number];
 
 /** Either all keys of an account, or one key. */

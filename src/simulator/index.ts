@@ -13,6 +13,7 @@
  * `fleet` and `provider`, and `POST /world` of the control panel (world.ts) break these promises.
  */
 export { RESTRICTIONS } from './accounts.ts';
+export type { Restriction } from './accounts.ts';
 export type { FaultAction, FaultHandle, FaultInput, FaultMatch } from './faults.ts';
 export { createHandler } from './handler.ts';
 export type * from './ledger.ts';

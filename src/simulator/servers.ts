@@ -79,6 +79,8 @@ export interface FoundServer {
   state: 'creating' | 'lagging' | 'ready' | 'cancelled';
   /** Another task of the server runs, so it cannot be cancelled now. */
   isLocked: boolean;
+  /** A change of its power is under way. */
+  isSwitching: boolean;
   object: ServerObject;
 }
 
@@ -261,7 +263,10 @@ export class Servers {
     const { serial, readyAt } = server;
     const now = this.#settings.clock.now();
     const isLocked = now >= readyAt && now < readyAt + this.#settings.variants.lockedMs;
-    return { serial, state, isLocked, object: this.#shown(server, asked) };
+    const object = this.#shown(server, asked);
+    const { changing, stopsAt = [] } = server;
+    const isSwitching = stopsAt.length > 0 || (changing !== undefined && now < changing.until);
+    return { serial, state, isLocked, isSwitching, object };
   }
 
   #describe(server: SimulatedServer): AliveServer {

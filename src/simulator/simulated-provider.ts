@@ -183,7 +183,10 @@ export class SimulatedProvider {
       return undefined;
     if (isMissing || (route === ZONES && !this.#hasZones)) return undefined;
     if (OF_POWER.includes(route) && !this.#hasPower(route)) return undefined;
-    const isHidden = restriction === 'hidden' && method !== 'POST' && route !== SERVERS;
+    if (restriction === 'unseen' && route === SERVERS && method === 'GET')
+      return json(200, this.#api.named?.list([], this.#settings.products));
+    const isDenied = (restriction === 'hidden' && route !== SERVERS) || restriction === 'unseen';
+    const isHidden = isDenied && method !== 'POST';
     return isHidden ? this.#deny(route, method) : this.#refuse(403, route);
   }
 
@@ -285,6 +288,8 @@ export class SimulatedProvider {
         return { fields: { links: isMore ? { next: { href: next } } : {} } };
       case 'header':
         return isMore ? { headers: { link: `<${next}>; rel="next"` } } : {};
+      case 'total-header':
+        return { headers: { 'x-total-count': String(all) } };
     }
   }
 
@@ -391,13 +396,14 @@ export class SimulatedProvider {
   }
 
   #cancel(account: string, identifier: string): WireResponse {
-    const { state, isLocked } = this.#fleet.find(account, identifier) ?? {};
+    const { state, isLocked, isSwitching } = this.#fleet.find(account, identifier) ?? {};
     const { variants, lag } = this.#settings;
     if (state === undefined) return this.#deny(SERVER, 'DELETE');
     if (state === 'creating' && variants.deleteDuringTask !== 200)
       return this.#refuseDuringTask(variants.deleteDuringTask);
     if (state === 'cancelled' && lag.cancelAgain === 404) return this.#refuseAgain();
     if (isLocked) return this.#error(409, BUSY);
+    if (isSwitching && variants.cancelWhileSwitching === 'ignored') return json(200, { message: 'Server is locked' });
     // Only reads lag; a DELETE acts on the actual server.
     const lie = this.#lies.cancelAnswer(identifier, account);
     const cancels = lie === undefined || lie.cancels === true;

@@ -34,11 +34,12 @@ export const CHOICES = {
   missingCall: [404, 405, 501],
   furtherFields: ['taken', 'ignored', 'refused'],
   names: ['kept', 'cut', 'dropped'],
-  pageTells: ['next', 'next_page', 'has_more', 'total', 'per_page', 'links', 'header'],
+  pageTells: ['next', 'next_page', 'has_more', 'total', 'per_page', 'links', 'header', 'total-header'],
   periods: ['shown', 'missing', 'running'],
   priceList: ['exact', 'lower', 'higher', 'missing'],
   power: ['all', 'without-dormant', 'missing'],
   shutdown: ['obeyed', 'ignored', 'unfinished', 'queued'],
+  cancelWhileSwitching: ['obeyed', 'ignored'],
   wakes: ['off', 'running'],
   asleep: ['same', 'cheaper', 'renamed'],
   refusedStatus: [400, 418, 422, 451],
@@ -126,7 +127,9 @@ export const variantsSchema = z.strictObject({
   pageTells: z
     .enum(CHOICES.pageTells)
     .exactOptional()
-    .describe('the field beside the servers that says whether there are more; header: a Link header with rel="next"'),
+    .describe(
+      'the field beside the servers that says whether there are more; header: a Link header with rel="next", total-header: X-Total-Count',
+    ),
   listsZones: z.boolean().exactOptional().describe('whether the public API lists the zones'),
   listsHosts: z.boolean().exactOptional().describe('whether the public API lists the hosts'),
   pausedMs: z
@@ -143,6 +146,12 @@ export const variantsSchema = z.strictObject({
     .exactOptional()
     .describe(
       'what a server does when it is asked to shut down; unfinished: it is shutting down forever; queued: each request takes effect after shutdownMs, also if the server was started since',
+    ),
+  cancelWhileSwitching: z
+    .enum(CHOICES.cancelWhileSwitching)
+    .exactOptional()
+    .describe(
+      'what a DELETE does while a server shuts down or starts; ignored: it gets 200 with the text "Server is locked", and cancels nothing',
     ),
   shutdownMs: z.number().min(0).exactOptional().describe('how long a server that obeys takes to shut down'),
   startsAfterMs: msOrForever
@@ -247,6 +256,7 @@ const SIMPLE = {
   pausedMs: 0,
   power: 'all',
   shutdown: 'obeyed',
+  cancelWhileSwitching: 'obeyed',
   shutdownMs: 0,
   startsAfterMs: Infinity,
   refusedStatus: 400,

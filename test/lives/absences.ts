@@ -7,11 +7,13 @@ export const LONGEST_ABSENCE_MS = 3 * MINUTE;
 const BETWEEN_MS = 6 * MINUTE;
 
 export class Absences {
+  /** No absence is false in this world. */
+  readonly areTrue: boolean;
   /** ms since the epoch. */
   #againAt: number;
 
-  /** `areTrue`: no absence is false in this world. */
   constructor(areTrue: boolean) {
+    this.areTrue = areTrue;
     this.#againAt = areTrue ? Infinity : -Infinity;
   }
 

@@ -2,7 +2,7 @@
  * What goes wrong at a provider that tells more than the specification: keys lose rights, answers look like failed orders or
  * like the absence of a server, orders fail, products are sold out, and prices have odd values.
  */
-import { RESTRICTIONS, type Simulation } from '../../src/simulator/index.ts';
+import type { Restriction, Simulation } from '../../src/simulator/index.ts';
 import { CHOICES } from '../../src/simulator/variants.ts';
 import { type Absences, LONGEST_ABSENCE_MS } from './absences.ts';
 import type { LateServers } from './late-servers.ts';
@@ -15,8 +15,11 @@ const MINUTE = 60_000;
 const SERVER = '/beta/vps/servers/{identifier}';
 const TASK = '/beta/queue/vps/{task}';
 const MOST_WAITING = 3;
+/** For how long the provider hides servers. */
+export const HIDDEN_MS = 40 * MINUTE;
 const PRODUCTS = ['VPSX4', 'VPSX8', 'VPSX16'];
-const KEYS = [{ account: OWN_ACCOUNT }, { account: OTHER_ACCOUNT }, { keyId: 'key' }, { keyId: 'key-2' }];
+const OWN = { account: OWN_ACCOUNT };
+const KEYS = [OWN, { account: OTHER_ACCOUNT }, { keyId: 'key' }, { keyId: 'key-2' }];
 /** Values that are not prices. */
 const UNREADABLE = [null, undefined, { amount: 3.5 }, 'free', '-3.5', -1, 1e300].map((price) => ({ price }));
 const ODD = [...UNREADABLE, { price: '3.5' }, { price: 7 }];
@@ -111,15 +114,26 @@ export class ApiMisfortunes {
 
   /** A key or an account loses rights, and gets them back. */
   #restrict(): void {
-    const { simulation, world, random, later, tell } = this.#parts;
+    const { world, random } = this.#parts;
     const whose = random.pick(KEYS);
     // In the spelling of a 404, nothing but the list tells this from an absence, and a DELETE is confirmed without the list.
-    const forms = RESTRICTIONS.filter((form) => form !== 'hidden' || world.variants.readDenied === 403);
+    const forms = (['all', 'servers', 'hidden'] as const).filter(
+      (form) => form !== 'hidden' || world.variants.readDenied === 403,
+    );
     const form = random.pick(forms);
-    const ms = random.pick([30_000, 3 * MINUTE, 8 * MINUTE, 25 * MINUTE]);
+    this.#restrictFor(random.pick([30_000, 3 * MINUTE, 8 * MINUTE, 25 * MINUTE]), whose, form);
+  }
+
+  #restrictFor(ms: number, whose: (typeof KEYS)[number], form: Restriction): void {
+    const { simulation, later, tell } = this.#parts;
     simulation.accounts.restrict(whose, form);
     later(ms, () => simulation.accounts.permit(whose));
     tell(`${JSON.stringify(whose)} loses rights for ${ms} ms: ${form}`);
+  }
+
+  /** The provider hides all servers of the account, while its list of them is empty: that proves nothing for an hour. */
+  hide(): void {
+    this.#restrictFor(HIDDEN_MS, OWN, 'unseen');
   }
 
   /** A false 403 that denies servers or tasks. */

@@ -6,6 +6,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Truth } from './caretaker.ts';
+import type { Orders } from './orders.ts';
 import type { Ownership } from './ownership.ts';
 import type { Random } from './random.ts';
 import type { SecretEdit } from './secret-store.ts';
@@ -19,6 +20,7 @@ export interface Surroundings {
   random: Random;
   truth: Truth;
   ownership: Ownership;
+  orders: Orders;
   now: () => number;
   /** A random object, if any exists. */
   any: () => VirtualServer | undefined;

@@ -35,6 +35,8 @@ const FEW_MODELS = [
   { product: 'VPSX8', diskSize: 20480, price: 12 },
 ];
 /** So few that objects, other customers and people in the control panel want the same ones. */
+/** Name and identifier of an object that is ordered once, and again after a restore of etcd. */
+const ONCE = 'once';
 const CHOSEN = ['shop', 'web1', 'db1'] as const;
 /** An order that the provider would refuse tells nothing about its identifier. */
 const PLAIN = { product: 'VPSX4', diskSize: 5120 };
@@ -131,7 +133,7 @@ export class People {
     const { truth, ownership } = this;
     this.#caretaker = new Caretaker({ api, simulation, truth, ownership, now, tell, hasList });
     const any = (): VirtualServer | undefined => this.#any();
-    const around = { api, simulation, random, truth, ownership, now, any, tell };
+    const around = { api, simulation, random, truth, ownership, orders, now, any, tell };
     this.#restorer = new Restorer(around);
     this.#connections = new Connections(around);
     this.#handOvers = new HandOverPeople(around, {
@@ -273,6 +275,28 @@ export class People {
   reuseFailed(): void {
     const [identifier] = this.#choosing === undefined ? [] : this.#freeIdentifiers();
     if (identifier !== undefined) this.#try(() => this.#create('again', undefined, { identifier, ...PLAIN }));
+  }
+
+  /** An object whose identifier was never used, and whose server expires soon. Returns how many changes there were by then; undefined: the API server refuses it. */
+  createOnce(): number | undefined {
+    let created: number | undefined;
+    this.#try(() => {
+      const sshKeys = [sshKeyOf(`serial-${this.lives + 1}`)];
+      this.#api.create('a', virtualServer(ONCE, withSpec({ ...PLAIN, identifier: ONCE, sshKeys, ttl: '5m' })));
+      this.lives += 1;
+      created = this.#api.servers.changes.length;
+      this.#tell(`create a/${ONCE} serial ${this.lives}`);
+    });
+    return created;
+  }
+
+  deleteOnce(): void {
+    this.#tell(`delete a/${ONCE}`);
+    this.#try(() => this.#api.servers.delete('a', ONCE));
+  }
+
+  restoreTo(change: number): void {
+    this.#restorer.restoreTo(change);
   }
 
   /** Sometimes another customer has a server under the identifier, or gets one. */

@@ -131,6 +131,12 @@ export function withPower(world: WorldApi, random: Random): WorldApi {
   return { ...world, variants: { ...world.variants, ...drawn } };
 }
 
+/** Whether a server that shuts down or starts lives on after a DELETE that was answered with 200. */
+export function withLocks(world: WorldApi, random: Random): WorldApi {
+  const cancelWhileSwitching = random.pick(['obeyed', 'obeyed', 'ignored'] as const);
+  return { ...world, variants: { ...world.variants, cancelWhileSwitching } };
+}
+
 /** Whether a dormant server costs less. */
 export function withSleep(world: WorldApi, random: Random): WorldApi {
   const asleep = random.pick(['same', 'cheaper', 'cheaper'] as const);
@@ -176,6 +182,7 @@ export function drawnIn(world: WorldApi): string[] {
       world.variants.cancelled !== 'forgotten' && world.variants.cancelledAs === 'terminated',
     'servers that are off are shown without addresses': world.variants.offAddresses === 'dropped',
     'servers are locked for a while': (world.variants.lockedMs ?? 0) > 0,
+    'a DELETE of a server that shuts down cancels nothing': world.variants.cancelWhileSwitching === 'ignored',
     'another DELETE is refused without a reason': world.variants.cancelAgain === 'conflict',
     'another DELETE is refused because of another task': world.variants.cancelAgain === 'busy',
     'servers in the making are shown as removed': world.variants.creatingAs === 'removed',

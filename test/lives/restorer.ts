@@ -148,17 +148,32 @@ export class Restorer {
     return true;
   }
 
-  /** Restores etcd from a backup that knows every order of its objects; an older backup is a documented limit. */
+  /**
+   * Restores etcd from a backup that knows every order of its objects but those whose servers have ended since; an older
+   * backup is a documented limit.
+   */
   restoreEtcd(): void {
+    const { length } = this.#api.servers.changes;
+    if (length > 0) this.restoreTo(this.#random.int(Math.max(0, length - MISSED), length - 1));
+  }
+
+  /** `to`: the number of changes that the backup has. */
+  restoreTo(to: number): void {
     const { changes } = this.#api.servers;
-    if (changes.length === 0) return;
-    const to = this.#random.int(Math.max(0, changes.length - MISSED), changes.length - 1);
     const backedUp = this.#api.servers.listAt(to);
     if (backedUp.some((object) => isUnconfirmed(object) && isContested(object, backedUp))) return;
     const newest = new Map(changes.map(({ object }) => [object.metadata.uid, object]));
     if (!backedUp.every((object) => changes.slice(to).every((later) => this.#hasItsOrder(object, later.object))))
       return;
     const { truth, ownership, now } = this.#parts;
+    for (const { object } of changes.slice(to)) {
+      const { uid } = object.metadata;
+      const attempt = this.#endedSince(
+        backedUp.find(({ metadata }) => metadata.uid === uid),
+        recordOf(object)?.attempt,
+      );
+      if (attempt !== undefined) truth.again.set(uid, (truth.again.get(uid) ?? new Set()).add(attempt));
+    }
     const kept = new Set(backedUp.map(({ metadata: { uid } }) => uid));
     // Nothing knows anymore what was ordered for these objects.
     for (const [uid, object] of newest) if (!kept.has(uid)) abandon(object, truth, ownership);
@@ -176,6 +191,7 @@ export class Restorer {
     const [then, last] = [recordOf(object), recordOf(later)];
     // The record is removed with the finalizer.
     if (later.metadata.uid !== object.metadata.uid || last === undefined) return true;
+    if (this.#endedSince(object, last.attempt) !== undefined) return true;
     if (then?.attempt !== last.attempt || then?.mode !== last.mode) return false;
     // Without the fingerprint, the server counts as never read.
     if (!isDeepEqual(then.fingerprint, last.fingerprint)) return false;
@@ -187,6 +203,15 @@ export class Restorer {
     const isPresent = this.#api.servers.list().some(({ metadata: { uid } }) => uid === object.metadata.uid);
     if (ownership.numbersRepeat) return isPresent && last.identifier === undefined;
     return simulation.ledger.creates().filter(({ task }) => task === then.task).length === 1;
+  }
+
+  /** The attempt, if the object had claimed none then, and each server of the attempt has ended since. */
+  #endedSince(then: VirtualServer | undefined, attempt: string | undefined): string | undefined {
+    const { attempt: claimed, identifier } = (then && recordOf(then)) ?? {};
+    if (then === undefined || attempt === undefined || (claimed ?? identifier) !== undefined) return undefined;
+    const { simulation, orders } = this.#parts;
+    const ordered = simulation.fleet.history().filter(({ serial }) => orders.attemptOf(serial) === attempt);
+    return ordered.length > 0 && !ordered.some(isAlive) ? attempt : undefined;
   }
 }
 

@@ -6,7 +6,7 @@ import { Simulation, type CancelEntry } from '../../src/simulator/index.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import { recordOf } from '../fixtures/records.ts';
 import { Absences } from './absences.ts';
-import { ApiMisfortunes } from './api-misfortunes.ts';
+import { ApiMisfortunes, HIDDEN_MS } from './api-misfortunes.ts';
 import { ApiServer } from './api-server.ts';
 import { CancelWatch } from './cancel-watch.ts';
 import { SimDisk } from './disk.ts';
@@ -55,6 +55,7 @@ import {
   hasZones,
   isChoice,
   withFurtherFields,
+  withLocks,
   withPages,
   withPower,
   withSleep,
@@ -182,7 +183,11 @@ const POWER_SEED = 0x90e4;
 /** The same for what the provider calls its servers. */
 const WORDS_SEED = 0x3a9d5;
 const MISNAMED_SEED = 0x3157a;
+/** Share of the worlds, 0 to 1, in which the provider hides the servers of the account once. */
+const WITH_HIDING = 0.5;
+const HIDING_SEED = 0x41d1e;
 const SLEEP_SEED = 0x51ee9;
+const LOCKS_SEED = 0x10c45;
 /** Share of the worlds, 0 to 1, in which people switch servers off and on. */
 const WITH_POWER = 0.5;
 /** Share of the worlds, 0 to 1, in which people change servers in place. */
@@ -267,6 +272,8 @@ class SimWorld {
   readonly #changes: { people: ChangePeople; watch: ChangeWatch } | undefined;
   readonly #way: () => OrderWay;
   readonly #named: NamedWatch;
+  /** Whether the provider hides the servers of the account once. */
+  readonly #isHidden: boolean;
   /** For watches of sets that freeze alone, apart from the random numbers of the rest of the world. */
   readonly #freezing: Random;
   #processes = 0;
@@ -288,6 +295,7 @@ class SimWorld {
     const isLimited = priceRandom.chance(WITH_PRICE_LIMIT);
     this.#apiRandom = new Random(seed ^ API_SEED);
     this.#words = new Random(seed ^ MISNAMED_SEED);
+
     const named = new Random(seed ^ NAMED_SEED);
     const worded = withWords(withOrders(drawApi(this.#apiRandom), named), new Random(seed ^ WORDS_SEED));
     const ordering = withFurtherFields(worded, new Random(seed ^ FIELDS_SEED));
@@ -298,8 +306,9 @@ class SimWorld {
     const changing = new Random(seed ^ CHANGES_SEED);
     const hasChanges = changing.chance(WITH_CHANGES);
     const changed = hasChanges ? { ...priced, variants: { ...priced.variants, ...drawChanges(changing) } } : priced;
-    this.#worldApi = isSwitched ? withSleep(withPower(changed, power), new Random(seed ^ SLEEP_SEED)) : changed;
-    const { api } = this.#worldApi;
+    const slept = (): WorldApi => withSleep(withPower(changed, power), new Random(seed ^ SLEEP_SEED));
+    this.#worldApi = isSwitched ? withLocks(slept(), new Random(seed ^ LOCKS_SEED)) : changed;
+    const { api, variants } = this.#worldApi;
     if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom);
     const scheduler = this.#scheduler;
     const orderErrors = this.#isWorse ? { share: drawOrderErrors(named), random: named } : undefined;
@@ -355,7 +364,8 @@ class SimWorld {
     });
     const { ownership, truth } = this.#people;
     // Servers may live on after a DELETE that was answered with 200: no denial is false then (documented limit).
-    const absences = new Absences(isSlowToCancel);
+    const absences = new Absences(isSlowToCancel || variants.cancelWhileSwitching === 'ignored');
+    this.#isHidden = hasList(this.#worldApi) && !absences.areTrue && new Random(seed ^ HIDING_SEED).chance(WITH_HIDING);
     const around = { api: this.#api, simulation: this.#simulation, truth, ownership, tell };
     this.#late = new LateServers({ ...around, random: this.#apiRandom });
     this.#apiMisfortunes = new ApiMisfortunes({
@@ -469,6 +479,27 @@ class SimWorld {
     }
   }
 
+  /** People act while the provider hides all servers, and nothing else fails: in the storm, crashes end most proofs of absence. */
+  async #hide(): Promise<void> {
+    await this.#pass(8 * MINUTE);
+    for (let act = 0; act < 15; act++) {
+      if (act === 5) this.#apiMisfortunes.hide();
+      this.#people.act();
+      await this.#pass(this.#random.int(0, MINUTE));
+    }
+    await this.#pass(HIDDEN_MS);
+  }
+
+  /** etcd forgets the order of a server that has ended since, and the processes do not: the object orders again. */
+  async #orderAgain(): Promise<void> {
+    const created = this.#people.createOnce();
+    if (created === undefined) return;
+    await this.#pass(20 * MINUTE);
+    this.#people.restoreTo(created);
+    await this.#pass(20 * MINUTE);
+    this.#people.deleteOnce();
+  }
+
   #change(): void {
     try {
       this.#changes?.people.act();
@@ -491,6 +522,7 @@ class SimWorld {
     this.#apiMisfortunes.end();
     this.#refusals?.end();
     this.#formats?.end();
+    if (this.#isHidden) await this.#hide();
     if (this.#changes !== undefined) await this.#changeOn();
     this.#people.reuseFailed();
     this.#simulation.provider.setVariants({
@@ -498,6 +530,7 @@ class SimWorld {
       shutdownMs: Math.min(this.#worldApi.variants.shutdownMs ?? 0, LONG_MS),
       ...(this.#changes && { shutdown: 'obeyed', startsAfterMs: Infinity }),
     });
+    if (this.#choosing !== undefined) await this.#orderAgain();
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
     if (this.#cancels !== undefined) await this.#endSlowly(this.#cancels);

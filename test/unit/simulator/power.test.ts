@@ -53,6 +53,18 @@ describe('a server', () => {
     expect(await shown()).toEqual(OFF);
   });
 
+  it.each(['obeyed', 'queued'] as const)('lives on after a DELETE during a shutdown that is %s', async (shutdown) => {
+    const variants = { shutdown, shutdownMs: 20_000, cancelWhileSwitching: 'ignored' } as const;
+    const { call, path, token, power, clock, simulation } = await world({ variants });
+    const del = async (): Promise<unknown> => (await call(path, { method: 'DELETE', token })).json;
+    await power('shutdown');
+    expect(await del()).toEqual({ message: 'Server is locked' });
+    expect(simulation.aliveServers()).toHaveLength(1);
+    clock.advance(20_000);
+    expect(await del()).not.toEqual({ message: 'Server is locked' });
+    expect(simulation.aliveServers()).toEqual([]);
+  });
+
   it('shuts down once for each queued request, also after it was started', async () => {
     const { power, shown, clock } = await world({ variants: { shutdown: 'queued', shutdownMs: 60_000 } });
     await power('shutdown');

@@ -196,6 +196,13 @@ describe('the public API differs from the specification:', () => {
       expect((await get(SERVERS)).json).toEqual({ [second?.key ?? '']: expect.any(Object) as object, ...last });
     });
 
+    it('says by a header how many there are', async () => {
+      const { get, added } = await world({ variants: { listsPage: 1, pageTells: 'total-header' } });
+      const [first] = [added(), added()];
+      const { headers, json } = await get(SERVERS);
+      expect([headers.get('x-total-count'), Object.keys(json as object)]).toEqual(['2', [first.split('/').at(-1)]]);
+    });
+
     it('says by a Link header that there are more', async () => {
       const { get, del, added } = await world({ variants: { listsPage: 1, pageTells: 'header' } });
       const paths = [added(), added()];
@@ -426,6 +433,16 @@ describe('C: the public API completes the specification:', () => {
       parts.simulation.accounts.restrict({ account: 'default' }, 'hidden');
       expect((await lists()).map(({ status }) => status)).toEqual([200, 200, 200]);
       expect(spelled(await servers())).toEqual(three(DENIED));
+      expect(spelled(await single())).toEqual(three([403, NOT_THERE]));
+      expect(parts.simulation.aliveServers()).toHaveLength(1);
+    });
+
+    it('sees no servers at all with `unseen`', async () => {
+      const parts = await world();
+      const { lists, servers, single } = await calls(parts);
+      parts.simulation.accounts.restrict({ account: 'default' }, 'unseen');
+      expect((await lists()).map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect(spelled(await servers())).toEqual([[200, {}], DENIED, DENIED]);
       expect(spelled(await single())).toEqual(three([403, NOT_THERE]));
       expect(parts.simulation.aliveServers()).toHaveLength(1);
     });
