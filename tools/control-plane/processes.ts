@@ -29,7 +29,8 @@ const WATCHDOG = 'while read -r line; do pids=$line; done; [ -z "$pids" ] || kil
 const POLL_MS = 50;
 const CHECK_MS = 5_000;
 
-export function createProcessGroup(folder: string): ProcessGroup {
+/** `env`: of all of them, beside that of this process. */
+export function createProcessGroup(folder: string, env: Record<string, string> = {}): ProcessGroup {
   // A separate session: a Ctrl-C in the terminal reaches only this process, and does not disturb an orderly stop.
   const watchdog = spawn('/bin/sh', ['-c', WATCHDOG, 'watchdog', folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -45,7 +46,11 @@ export function createProcessGroup(folder: string): ProcessGroup {
     start(name, command, args) {
       const log = join(folder, `${name}.log`);
       const output = openSync(log, 'a');
-      const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true });
+      const child = spawn(command, args, {
+        stdio: ['ignore', output, output],
+        detached: true,
+        env: { ...process.env, ...env },
+      });
       closeSync(output);
       const managed = manage(name, child, log);
       if (child.pid !== undefined) {
