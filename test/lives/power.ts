@@ -127,9 +127,10 @@ export class PowerPeople {
         .map((object) => identifierOf(object)?.toLowerCase()),
     );
     for (const { identifier, account, state } of simulation.aliveServers()) {
-      const { status, dormant } = simulation.fleet.find(account, identifier)?.object ?? {};
+      const found = simulation.fleet.find(account, identifier);
+      const { status, dormant } = found?.object ?? {};
       const isUp = status === 'running' && dormant !== true;
-      const isStuck = status === 'shutting down';
+      const isStuck = status === 'shutting down' && found?.isSwitching !== true;
       if (state === 'running' && !isUp && (isStuck || !isOff.has(identifier.toLowerCase())))
         simulation.fleet.updateServer(identifier, { status: 'running', dormant: false });
     }

@@ -76,9 +76,11 @@ export class Slips {
   }
 
   #sayGone(object: VirtualServer): void {
-    const { random } = this.#parts;
+    const { random, truth } = this.#parts;
     const isOwn = random.chance(0.2);
     if (isOwn) this.#abandon(object);
+    // A proxy may still hold the order back.
+    if (isOwn) truth.denied.add(recordOf(object)?.attempt ?? '');
     const identifier = isOwn ? identifierOf(object) : 'vs-nowhere';
     if (identifier !== undefined) this.#annotate(object, SERVER_GONE_ANNOTATION, identifier);
   }
