@@ -793,6 +793,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/controller/gone.test.ts'],
   },
   {
+    name: 'orders under an identifier that another object asks about at this moment',
+    file: 'src/virtual-server/operations/earlier-server.ts',
+    find: 'if (others.withServer(identifier, { account }).length > 0)',
+    replace: 'if (others.withServer(identifier, { account }).length > 1)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
+  },
+  {
     name: 'takes one of several listed servers with the name of the object',
     file: 'src/virtual-server/operations/earlier-server.ts',
     find: 'if (second !== undefined)',

@@ -12,7 +12,8 @@ import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import type { AccountServer, Session } from '../../provider/types.ts';
 import { decide } from '../decision/decide.ts';
 import { markedName, namedClaim, namesOwner } from '../decision/named.ts';
-import { failed, goOn, lacking, retryLater } from '../decision/outcome.ts';
+import { RECHECK_MS } from '../decision/next.ts';
+import { failed, goOn, lacking, retryLater, waited } from '../decision/outcome.ts';
 import { LISTED, namesOf, cutSaid } from '../decision/sentences.ts';
 import type { Outcome } from '../decision/types.ts';
 import type { Visit } from '../visit.ts';
@@ -138,7 +139,8 @@ function unlisted(
 /** Whether the identifier that you chose is free: undefined if so. */
 async function lookFor(visit: Visit, session: Session, identifier: string): Promise<Outcome | Own | undefined> {
   const { account } = session;
-  const holders = visit.services.holders.others(visit.object.metadata.uid).withServer(identifier, { account });
+  const others = visit.services.holders.others(visit.object.metadata.uid);
+  const holders = others.withServer(identifier, { account, held: true });
   if (holders.length > 0) {
     const view = visit.view();
     return identifierTaken(
@@ -147,6 +149,8 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
       `The identifier ${identifier} belongs to the server of ${namesOf(holders, view.object)}`,
     );
   }
+  // Another object asks at this moment, and may order or not.
+  if (others.withServer(identifier, { account }).length > 0) return waited(visit.view(), { afterMs: RECHECK_MS });
   reserveServer(visit, account, identifier);
   const answer = await readServer(identifier, undefined, session, visit.object);
   const view = visit.view();

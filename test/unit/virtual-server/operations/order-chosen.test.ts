@@ -49,6 +49,18 @@ describe('an identifier that is free', () => {
     expect(recordIn(visited)).toMatchObject({ identifier: IDENTIFIER, mode: 'named', sent: { chosen: true } });
   });
 
+  it.each(['asked about', 'held'] as const)('waits while it is %s by another object', async (how) => {
+    const other = { namespace: 'default', name: 'other', secret: 'key', account: ACCOUNT, identifier: IDENTIFIER };
+    const holders = new Holders(() => ACCOUNT);
+    if (how === 'held') holders.set('another', other);
+    else holders.reserve('another', other, () => undefined);
+    const visited = await ordering({ holders });
+    expect(visited.requests).toEqual([]);
+    // Nothing is known yet if it is only asked about.
+    expect(JSON.stringify(visited.object?.status ?? {}).includes('IdentifierTaken')).toBe(how === 'held');
+    expect(visited.requeueAfterMs).toBeDefined();
+  });
+
   it('is ordered by a new process although the list fails, because the read tells, and not if the read shows a server', async () => {
     const servers = new ResponseError(503, 'down');
     expect((await ordering({ answers: { servers, listed: servers } })).requests).toHaveLength(1);
