@@ -7,11 +7,11 @@ import { currentReason } from '../../src/api/conditions.ts';
 import { isPaused } from '../../src/api/server-state.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
-import type { ProviderOperation } from '../../src/provider/error.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { PowerEntry } from '../../src/simulator/ledger.ts';
 import { inputsOf } from '../../src/virtual-server/decision/inputs.ts';
 import { annotatedRecordOf } from '../fixtures/records.ts';
+import type { Exchange } from '../../src/provider/transport.ts';
 import type { ApiServer } from './api-server.ts';
 import { UNDER_WAY_MS } from './oracles.ts';
 import { identifierOf, isSame, type Ownership } from './ownership.ts';
@@ -60,6 +60,8 @@ export class PowerPeople {
   /** Uids of objects whose record has forgotten a restart: a person has rolled it back. */
   readonly #forgetful = new Set<string>();
   readonly #last = new Map<string, { at: number; inputs: string; starts: number }>();
+  /** By identifier: when the last call was sent. */
+  readonly #sentAt = new Map<string, number>();
   #seen = 0;
   #judged = 0;
   /** How often another process has begun to send calls: each has no memory of the one before. */
@@ -72,8 +74,11 @@ export class PowerPeople {
   }
 
   /** `identity`: names one start of one process. */
-  sentBy(identity: string, operation: ProviderOperation): void {
-    if ((operation !== 'setPower' && operation !== 'setDormant') || identity === this.#sender) return;
+  sentBy(identity: string, { operation, target }: Pick<Exchange, 'operation' | 'target'>): void {
+    if (operation !== 'setPower' && operation !== 'setDormant') return;
+    const [, identifier = ''] = /servers\/([^/]+)/.exec(target.path) ?? [];
+    this.#sentAt.set(identifier.toLowerCase(), this.#parts.now());
+    if (identity === this.#sender) return;
     this.#sender = identity;
     this.#starts += 1;
   }
@@ -199,7 +204,9 @@ export class PowerPeople {
   }
 
   #judgePause(server: string, entry: PowerEntry, inputs: string): void {
-    const { call, at } = entry;
+    const { call } = entry;
+    // The network may deliver it late.
+    const at = this.#sentAt.get(entry.identifier.toLowerCase()) ?? entry.at;
     const last = this.#last.get(`${server} ${call}`);
     const isAgain = last?.inputs === inputs && last.starts === this.#starts;
     const shortestMs = this.#parts.isForChange(entry) ? SHORTEST_FOR_CHANGE_MS : SHORTEST_MS;

@@ -695,7 +695,7 @@ class SimWorld {
       verbose: this.#tracing || this.#seed % LOGGED === 0,
       onLog: (line) => this.#hear({ replica: identity, ...line }),
       onExchange: (exchange) => {
-        this.#power?.sentBy(identity, exchange.operation);
+        this.#power?.sentBy(identity, exchange);
         if (observes) this.#violations.push(...actedByObserver(exchange));
         else if (name !== 'alone') this.#violations.push(...sentByAnother(exchange, identity, this.#api));
       },

@@ -46,6 +46,9 @@ function notSettled(set: VirtualServerSet, api: ApiServer): string[] {
   const isAtLimit = (reason: string | undefined): boolean => reason === 'ServerLimit' || isForMoney(reason);
   // A change that the provider does not make needs a user each time.
   if (reason === 'MemberBlocked' && members.some((member) => isAlive(member) && !isSettled(member))) return [];
+  // A dormant server is changed after a person has woken it up.
+  const isAsleep = members.some((member) => member.spec.power === 'Dormant' && isAlive(member) && !isSettled(member));
+  if (reason === 'ProgressDeadlineExceeded' && isAsleep) return [];
   if (members.some((member) => isAtLimit(currentReason(member.status?.conditions)))) return [];
   const message = status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
   return [`set ${keyOf(set)} did not settle with ${members.length} members: ${reason ?? 'no reason'}: ${message}`];
