@@ -34,9 +34,9 @@ const FEW_MODELS = [
   { product: 'VPSX8', diskSize: 5120, price: 4.5 },
   { product: 'VPSX8', diskSize: 20480, price: 12 },
 ];
-/** So few that objects, other customers and people in the control panel want the same ones. */
 /** Name and identifier of an object that is ordered once, and again after a restore of etcd. */
 const ONCE = 'once';
+/** So few that objects, other customers and people in the control panel want the same ones. */
 const CHOSEN = ['shop', 'web1', 'db1'] as const;
 /** An order that the provider would refuse tells nothing about its identifier. */
 const PLAIN = { product: 'VPSX4', diskSize: 5120 };
@@ -277,7 +277,10 @@ export class People {
     if (identifier !== undefined) this.#try(() => this.#create('again', undefined, { identifier, ...PLAIN }));
   }
 
-  /** An object whose identifier was never used, and whose server expires soon. Returns how many changes there were by then; undefined: the API server refuses it. */
+  /**
+   * An object whose identifier was never used, and whose server expires soon. Returns how many changes there were by then;
+   * undefined: the API server refuses it.
+   */
   createOnce(): number | undefined {
     let created: number | undefined;
     this.#try(() => {

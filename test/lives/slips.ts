@@ -76,11 +76,9 @@ export class Slips {
   }
 
   #sayGone(object: VirtualServer): void {
-    const { random, truth } = this.#parts;
+    const { random } = this.#parts;
     const isOwn = random.chance(0.2);
     if (isOwn) this.#abandon(object);
-    // A proxy may still hold the order back.
-    if (isOwn) truth.denied.add(recordOf(object)?.attempt ?? '');
     const identifier = isOwn ? identifierOf(object) : 'vs-nowhere';
     if (identifier !== undefined) this.#annotate(object, SERVER_GONE_ANNOTATION, identifier);
   }
@@ -101,6 +99,8 @@ export class Slips {
   #abandon(object: VirtualServer): void {
     const { truth, ownership } = this.#parts;
     abandon(object, truth, ownership);
+    // A proxy may still hold the order back.
+    truth.denied.add(recordOf(object)?.attempt ?? '');
   }
 
   #annotate({ metadata: { namespace, name } }: VirtualServer, annotation: string, value: string): void {

@@ -800,6 +800,14 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },
   {
+    name: 'orders beside a listed server of the object that another object asks about at this moment',
+    file: 'src/virtual-server/operations/earlier-server.ts',
+    find: 'if (found.some(({ identifier }) => others.withServer(identifier, { account }).length > 0)) return askedAbout(view);',
+    replace:
+      'if (found.some(({ identifier }) => others.withServer(identifier, { account }).length > 0)) return undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
     name: 'takes one of several listed servers with the name of the object',
     file: 'src/virtual-server/operations/earlier-server.ts',
     find: 'if (second !== undefined)',
@@ -830,8 +838,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a listed server that another object holds',
     file: 'src/virtual-server/operations/earlier-server.ts',
-    find: 'others.withServer(identifier, { account: session.account }).length === 0,',
-    replace: 'others.withServer(identifier, { account: session.account }).length >= 0,',
+    find: 'others.withServer(identifier, { account, held: true }).length === 0,',
+    replace: 'others.withServer(identifier, { account, held: true }).length >= 0,',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {

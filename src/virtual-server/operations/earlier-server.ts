@@ -16,6 +16,7 @@ import { RECHECK_MS } from '../decision/next.ts';
 import { failed, goOn, lacking, retryLater, waited } from '../decision/outcome.ts';
 import { LISTED, namesOf, cutSaid } from '../decision/sentences.ts';
 import type { Outcome } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { reserveServer } from './adopt.ts';
 import { lackIn, orLacking, readServer } from './reads.ts';
@@ -66,12 +67,14 @@ async function ownListed(visit: Visit, session: Session, isNamed: boolean): Prom
   const { object, own } = view;
   const earlier = [...(own?.failed ?? []), ...(own?.orphans ?? [])].map((order) => order.identifier);
   const others = visit.services.holders.others(object.metadata.uid);
+  const { account } = session;
   const found = servers.filter(
     ({ identifier, name: shown }) =>
       shown?.trim() === name &&
       !earlier.some((other) => isSameIdentifier(other, identifier)) &&
-      others.withServer(identifier, { account: session.account }).length === 0,
+      others.withServer(identifier, { account, held: true }).length === 0,
   );
+  if (found.some(({ identifier }) => others.withServer(identifier, { account }).length > 0)) return askedAbout(view);
   // Pages of a list may overlap.
   const [first, second] = new Map(found.map(({ identifier }) => [identifierKey(identifier), identifier])).values();
   // A further page may have the server. An order without an identifier is not safe to repeat with any list, and needs no proof.
@@ -79,7 +82,7 @@ async function ownListed(visit: Visit, session: Session, isNamed: boolean): Prom
     return goesOn && isNamed ? lacking(view, unlisted(pageOf(goesOn), session, { isNamed, isPage: true })) : undefined;
   if (second !== undefined)
     return identifierTaken(view, own, `The servers ${first} and ${second} have the name of this object's order`, first);
-  reserveServer(visit, session.account, first);
+  reserveServer(visit, account, first);
   return { own: first, isRead: false };
 }
 
@@ -136,6 +139,9 @@ function unlisted(
   return { ...problem, message: `${ended(message)} ${what}${instead}. ${shown}` };
 }
 
+/** Another object asks about the server at this moment, and may hold it next or not. */
+const askedAbout = (at: View): Outcome => waited(at, { afterMs: RECHECK_MS });
+
 /** Whether the identifier that you chose is free: undefined if so. */
 async function lookFor(visit: Visit, session: Session, identifier: string): Promise<Outcome | Own | undefined> {
   const { account } = session;
@@ -149,8 +155,7 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
       `The identifier ${identifier} belongs to the server of ${namesOf(holders, view.object)}`,
     );
   }
-  // Another object asks at this moment, and may order or not.
-  if (others.withServer(identifier, { account }).length > 0) return waited(visit.view(), { afterMs: RECHECK_MS });
+  if (others.withServer(identifier, { account }).length > 0) return askedAbout(visit.view());
   reserveServer(visit, account, identifier);
   const answer = await readServer(identifier, undefined, session, visit.object);
   const view = visit.view();

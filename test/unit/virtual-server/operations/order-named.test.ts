@@ -133,6 +133,16 @@ describe('a listed server with the name of the object, which has lost its record
     expect((await listing({ holders })).requests).toHaveLength(1);
   });
 
+  it('is ordered neither nor held while another object asks about its listed server', async () => {
+    const holders = new Holders(() => ACCOUNT);
+    const other = { namespace: 'default', name: 'other', secret: 'key', account: ACCOUNT, identifier: 'web0old' };
+    holders.reserve('uid-other', other, () => undefined);
+    const asked = await listing({ holders });
+    expect(asked.requests).toEqual([]);
+    expect(recordIn(asked)).toBeUndefined();
+    expect(asked.requeueAfterMs).toBeDefined();
+  });
+
   it('is not the server of a failed order, which is read anyway', async () => {
     const failed = [{ attempt: 'a0', identifier: 'web0old', account: ACCOUNT, said: 'no' }];
     const object = web({ annotated: { owner: UID, mode: 'create', failed } });
