@@ -251,7 +251,7 @@ const KEPT = new Set([
   'TaskInUse',
 ]);
 
-const ABOUT_ORDER = new Set(['TaskNotFound', 'CreateFailed', 'TaskFailed', 'TaskInUse']);
+const ABOUT_ORDER = new Set(['IdentityUnproven', 'TaskNotFound', 'CreateFailed', 'TaskFailed', 'TaskInUse']);
 
 /** Reports that an operator that only observes replaces such a reason and has not noted why. */
 export function forgottenByObserver(
@@ -269,7 +269,7 @@ export function forgottenByObserver(
   if ((doubt ?? open ?? missingAt ?? createFailure) !== undefined) return [];
   // The order has succeeded after all.
   if (before === 'CreateFailed' && identifier !== undefined && exists(identifier)) return [];
-  // A user has adopted another server, so the record has the order as an orphan.
+  // A user has adopted a server, so the record has the order as an orphan.
   if (ABOUT_ORDER.has(before) && attempt === undefined && orphans !== undefined) return [];
   // A user has settled the question.
   if (attempt !== undefined && present.metadata.annotations?.[NOT_CREATED_ANNOTATION] === attempt) return [];
