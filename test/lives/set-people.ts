@@ -37,6 +37,8 @@ type Nested<T> = { [K in keyof T]?: T[K] extends object | undefined ? Nested<Non
 export class SetPeople {
   readonly #parts: SetPeopleParts;
   #count = 0;
+  /** How many members people have deleted. */
+  deletions = 0;
 
   constructor(parts: SetPeopleParts) {
     this.#parts = parts;
@@ -289,6 +291,7 @@ export class SetPeople {
 
   #deleteMember({ metadata: { namespace, name } }: VirtualServer): void {
     this.#parts.tell(`delete member ${namespace}/${name}`);
+    this.deletions += 1;
     this.#parts.api.servers.delete(namespace, name);
   }
 
