@@ -282,11 +282,15 @@ export class Operator {
   #virtualServers(progress: Progress): Kind {
     const { kube, servers, maxConcurrentReconciles } = this.#options;
     const reconciler = this.#reconciler;
-    const toKeys = (server: VirtualServer): string[] =>
-      this.#objects.handOvers.concernedBy(server, knownRecord(server));
+    const { handOvers } = this.#objects;
+    const watch: Watch<VirtualServer> = {
+      informer: servers,
+      toKeys: (server) => handOvers.concernedBy(server, knownRecord(server)),
+      isSame: (before, after) => handOvers.isSame(before, after),
+    };
     const controller = this.#controller(SERVER_KIND, SERVER_SINGULAR, {
       informer: servers,
-      watches: [{ informer: servers, toKeys }],
+      watches: [watch],
       objects: this.#objects,
       reconciler,
       workers: maxConcurrentReconciles,

@@ -99,6 +99,8 @@ export interface Watch<W extends KubeObject> {
   informer: Informer<W>;
   /** The keys to enqueue when this object changes; called for the previous version and for the new one. */
   toKeys(object: W): readonly string[];
+  /** True if the difference concerns none of these keys. Without it, two objects whose visits write would wake each other for ever. */
+  isSame?(before: W, after: W): boolean;
 }
 
 export interface ControllerOptions<T extends KubeObject> {
@@ -214,13 +216,14 @@ export class Controller<T extends KubeObject> {
   }
 
   #follow(watch: Watch<KubeObject>): void {
-    const enqueue = (object: KubeObject): void => watch.toKeys(object).forEach((key) => this.#queue.add(key));
+    const enqueue = (keys: readonly string[]): void => keys.forEach((key) => this.#queue.add(key));
     watch.informer.subscribe({
       onUpsert: (_key, object, previous) => {
-        if (previous !== undefined) enqueue(previous);
-        enqueue(object);
+        const keys = [...(previous === undefined ? [] : watch.toKeys(previous)), ...watch.toKeys(object)];
+        const isSame = keys.length > 0 && previous !== undefined && watch.isSame?.(previous, object) === true;
+        if (!isSame) enqueue(keys);
       },
-      onGone: (_key, last) => enqueue(last),
+      onGone: (_key, last) => enqueue(watch.toKeys(last)),
     });
   }
 

@@ -8,6 +8,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { sourceKey, sourceOf } from '../decision/known-record.ts';
 import type { HandOver } from '../decision/types.ts';
+import { isDeepEqual } from '../../base/deep-equal.ts';
 import { OwnedIndex } from '../../base/owned-index.ts';
 import type { Reservation } from './limits.ts';
 
@@ -80,10 +81,20 @@ export class HandOvers {
     return now - this.#since;
   }
 
-  /** The keys of the objects that have to look at this one when it changes. */
+  /** The keys of the objects that have to look at this one when it changes. A user may have named the object itself. */
   concernedBy({ metadata }: VirtualServer, record: ServerRecord | undefined): string[] {
     const { namespace, annotations } = metadata;
     const names = [annotations?.[HAND_OVER_ANNOTATION], record?.takenFrom?.name];
-    return names.filter((name) => name !== undefined && name !== '').map((name) => `${namespace}/${name}`);
+    const others = names.filter((name) => name !== undefined && name !== '' && name !== metadata.name);
+    return others.map((name) => `${namespace}/${name}`);
+  }
+
+  /** True if the other object of a hand-over sees no difference: it reads everything except conditions and fields for users. */
+  isSame(before: VirtualServer, after: VirtualServer): boolean {
+    const seen = ({ metadata, spec, status }: VirtualServer): object => {
+      const { resourceVersion: _version, ...rest } = metadata;
+      return { metadata: rest, spec, record: status?.record };
+    };
+    return isDeepEqual(seen(before), seen(after));
   }
 }

@@ -50,6 +50,7 @@ async function runningWith(
       {
         informer: parts.informer,
         toKeys: ({ metadata }) => metadata.ownerReferences?.map(({ name }) => `default/${name}`) ?? [],
+        isSame: (before, after) => before.metadata.labels?.['seen'] === after.metadata.labels?.['seen'],
       },
     ],
     reconciler: {
@@ -128,12 +129,23 @@ describe('the controller', () => {
     parts.put(thing('part', 'a'));
     await settled();
     expect(taken()).toEqual(['default/a 1']);
-    parts.put(thing('part', 'b'));
+    const other = thing('part', 'b');
+    parts.put({ ...other, metadata: { ...other.metadata, labels: { seen: 'changed' } } });
     await settled();
     expect(taken()).toEqual(['default/a 1', 'default/b 1']);
     parts.remove(thing('part', 'b'));
     await settled();
     expect(taken()).toEqual(['default/b 1']);
+  });
+
+  it('visits no owner for a difference that does not concern it', async () => {
+    const { parts, taken } = await running(() => Promise.resolve({}), thing('a'));
+    parts.put(thing('part', 'a'));
+    await settled();
+    taken();
+    parts.put(thing('part', 'a'));
+    await settled();
+    expect(taken()).toEqual([]);
   });
 
   it('repeats a visit after the delay that it requests, and with backoff after a failure', async () => {

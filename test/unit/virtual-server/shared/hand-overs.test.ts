@@ -145,6 +145,25 @@ describe('a hand-over', () => {
     const elsewhere = { ...FREE, metadata: { ...FREE.metadata, namespace: 'other' } };
     expect(objects.handOvers.of(elsewhere).givers).toEqual([]);
   });
+
+  it('does not concern an object that names itself, which would follow each of its own writes with a visit', () => {
+    const itself = at('new', '8', undefined, 'new');
+    expect(new HandOvers().concernedBy(itself, { ...KNOWN, takenFrom: { ...TAKEN, name: 'new' } })).toEqual([]);
+  });
+
+  it('shows the other object a new record, mark or spec, and no condition, which both would answer with one', () => {
+    const { handOvers } = world().objects;
+    const told = { ...OLD, status: { serverStatus: 'running', record: KNOWN } };
+    const metadata = { ...OLD.metadata, resourceVersion: '9' };
+    expect(handOvers.isSame(told, { ...told, metadata, status: { conditions: [], record: KNOWN } })).toBe(true);
+    for (const after of [
+      { ...told, status: { ...told.status, record: { ...KNOWN, identifier: 'srv2' } } },
+      { ...told, metadata: { ...metadata, annotations: {} } },
+      { ...told, metadata: { ...metadata, finalizers: [] } },
+      { ...told, spec: { ...told.spec, deletionProtection: true } },
+    ])
+      expect(handOvers.isSame(told, after)).toBe(false);
+  });
 });
 
 describe('a cancellation and a hand-over of one server', () => {
