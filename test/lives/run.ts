@@ -200,7 +200,17 @@ const MINUTE = 60_000;
 const isTried = ({ status }: VirtualServer): boolean =>
   status?.conditions?.some(({ type, reason }) => type === 'ChangePending' && reason === 'Changing') === true;
 
-const waitsForHour = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'CreateLimit';
+/** The provider rejects its order each hour, and the set that could correct it is blocked, which people do not end. */
+const isRejectedMember = ({ metadata, status }: VirtualServer): boolean =>
+  metadata.ownerReferences !== undefined && currentReason(status?.conditions) === 'CreateRejected';
+
+/** Waits for the limit on orders, or for an absence that an empty list makes longer. */
+const waitsForHour = ({ status }: VirtualServer): boolean => {
+  const { reason, message = '' } = status?.conditions?.find(({ type }) => type === 'Ready') ?? {};
+  return reason === 'CreateLimit' || (reason === 'CreateFailed' && message.includes('If this lasts until'));
+};
+
+const WAITS_FOR_PRICES = new Set(['PriceLimit', 'PricePending']);
 
 /** The longest shutdown of a settled world, in which people look after servers that are shutting down (ms). */
 const LONG_MS = 3 * MINUTE;
@@ -566,11 +576,14 @@ class SimWorld {
     if (this.#simulation.ledger.changes().length > sent)
       this.#violations.push('a server was changed again, although nothing had changed');
     const written = servers.changes.slice(served).map(({ object }) => object);
-    // An order that waits for the limit on prices tells what the namespace costs, which a change that is tried raises for a moment.
+    // An order that waits for the limit on prices tells what the namespace costs. A change that is tried raises that for
+    // a moment, maybe by an unknown price.
     const priced = new Set(written.filter(isTried).map(({ metadata }) => metadata.namespace));
     const isRecounted = ({ metadata, status }: VirtualServer): boolean =>
-      priced.has(metadata.namespace) && currentReason(status?.conditions) === 'PriceLimit';
-    for (const object of written.filter((server) => !isTried(server) && !isRecounted(server))) {
+      priced.has(metadata.namespace) && WAITS_FOR_PRICES.has(currentReason(status?.conditions) ?? '');
+    const isExpected = (server: VirtualServer): boolean =>
+      isTried(server) || isRecounted(server) || isRejectedMember(server);
+    for (const object of written.filter((server) => !isExpected(server))) {
       this.#violations.push(
         `${object.metadata.namespace}/${object.metadata.name} was written although nothing had changed`,
       );
