@@ -317,6 +317,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },
   {
+    name: 'follows each write to an object that names itself with a visit',
+    file: 'src/virtual-server/shared/hand-overs.ts',
+    find: "name !== undefined && name !== '' && name !== metadata.name",
+    replace: "name !== undefined && name !== ''",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
+  },
+  {
+    name: 'keeps from the other object of a hand-over what its record now says',
+    file: 'src/virtual-server/shared/hand-overs.ts',
+    find: 'return { metadata: rest, spec, record: status?.record };',
+    replace: 'return { metadata: rest, spec };',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
+  },
+  {
     name: 'repeats a step of a change at once that has failed',
     file: 'src/virtual-server/decision/change.ts',
     find: "return isHeldBack ? without<Course, 'step'>(course, 'step') : course;",
