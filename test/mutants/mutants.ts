@@ -317,6 +317,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },
   {
+    name: 'learns the price of a dormant server while its status is older than its record',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'const isOfOneRead = kept === undefined || isDeepEqual(kept, mirrored);',
+    replace: 'const isOfOneRead = true;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
     name: 'follows each write to an object that names itself with a visit',
     file: 'src/virtual-server/shared/hand-overs.ts',
     find: "name !== undefined && name !== '' && name !== metadata.name",

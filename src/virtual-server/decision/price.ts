@@ -239,9 +239,12 @@ export function pricedModel(object: VirtualServer, record = knownRecord(object))
   const kept = recordedPrice(record);
   if (kept?.otherPeriod !== undefined) return undefined;
   if (mayTellSleep(object, kept)) return undefined;
+  // The record is written first: until status is, the price of one read and the model of another do not belong together.
+  const mirrored = recordedPrice(mirrorIn(object.status));
+  const isOfOneRead = kept === undefined || isDeepEqual(kept, mirrored);
   // What status shows of a dormant server is not what it costs awake.
-  const isAwake = hasReadServer(object) && kept?.isDormant !== true;
-  if (isAwake && product !== undefined && specs?.diskSize !== undefined && isPrice(price))
+  const isAwake = hasReadServer(object) && kept?.isDormant !== true && mirrored?.isDormant !== true;
+  if (isOfOneRead && isAwake && product !== undefined && specs?.diskSize !== undefined && isPrice(price))
     return { product, diskSize: specs.diskSize, ...further, price };
   const isThere = record?.missingAt === undefined && record?.expiredAt === undefined && !isLetGo(object);
   if (!isThere || kept?.product === undefined || kept.diskSize === undefined || kept.amount === undefined)

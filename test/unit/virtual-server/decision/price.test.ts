@@ -227,6 +227,21 @@ describe('what the record keeps of a price', () => {
     });
   });
 
+  describe('of a server whose record was written before its status', () => {
+    it('teaches what the record says: a price of the dormant server and the model of the awake one do not belong together', () => {
+      const asleep: Held = { ...PRICED, price: { ...without(PRICE, 'amount'), product: 'VPSX2', isDormant: true } };
+      const status = { ...SHOWN, product: 'VPSX2', price: 1 };
+      const teaches = { product: 'VPSX4', diskSize: 10240, price: 9.5 };
+      expect(pricedModel(webWith(PRICED, { mirror: asleep, status }), PRICED)).toEqual(teaches);
+    });
+
+    it('teaches no extras that its price did not have', () => {
+      const grown: Held = { ...PRICED, price: { ...PRICE, amount: 14, extraCores: 2 } };
+      const object = webWith(grown, { mirror: PRICED, status: SHOWN });
+      expect(pricedModel(object, grown)).toMatchObject({ advanced: { extraCores: 2 }, price: 14 });
+    });
+  });
+
   describe('of a server that is billed for another period than an order', () => {
     const adopting: Held = { ...KNOWN, mode: 'adopt' };
     const yearly = { ...SHOWN, price: 114 };
