@@ -191,6 +191,13 @@ export class Fleet {
     return this.#servers.find(account, identifier);
   }
 
+  /** What the server costs awake; `find` shows what reads do. */
+  priceOf(identifier: string): number {
+    const server = this.#servers.alive(identifier);
+    this.#servers.settle(server);
+    return server.object.price;
+  }
+
   /** A GET has shown the server. */
   wasRead(serial: number): void {
     this.#servers.wasRead(serial);

@@ -40,7 +40,7 @@ export interface ApiMisfortuneParts {
 
 export class ApiMisfortunes {
   readonly #parts: ApiMisfortuneParts;
-  /** By serial: the price of a server that shows an odd one. */
+  /** By serial: what a server costs awake that shows an odd price. */
   readonly #prices = new Map<number, number>();
   /** What is to happen to the next orders. */
   #waiting: (() => void)[] = [];
@@ -252,9 +252,8 @@ export class ApiMisfortunes {
   #price(servers: readonly { serial: number; identifier: string }[], shown: { price: unknown }): void {
     const { simulation, tell } = this.#parts;
     for (const { serial, identifier } of servers) {
-      const before = simulation.fleet.find(OWN_ACCOUNT, identifier)?.object.price;
-      if (before === undefined) continue;
-      if (!this.#prices.has(serial)) this.#prices.set(serial, before);
+      // Not what reads show of it: while it is dormant, that is less than it costs once it is awake.
+      if (!this.#prices.has(serial)) this.#prices.set(serial, simulation.fleet.priceOf(identifier));
       simulation.fleet.updateServer(identifier, shown as { price: number });
       tell(`server ${identifier} shows ${JSON.stringify(shown)}`);
     }
