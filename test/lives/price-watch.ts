@@ -144,7 +144,7 @@ export class PriceWatch {
     const ever = pricesEver(changes);
     const isOpen = (change: ServerChange): boolean => isUnknown(change, ever) || hasUnknownOrphan(change, ever);
     const unknown = others.filter((all) => all.length > 0 && all.every(isOpen));
-    const sums = new Map(others.map((all) => [all[0]?.object.metadata.uid, leastOf(all, prices)]));
+    const sums = sumsOf(others, prices);
     const before = earlier.flatMap((other) => {
       const all = versions.get(other.uid) ?? [];
       if (all[0]?.object.metadata.namespace !== namespace || (sums.get(other.uid) ?? 0) > 0) return [];
@@ -201,7 +201,7 @@ export class PriceWatch {
     const present = Math.max(...own.map(({ object }) => priceInRecord(object)?.amount ?? object.status?.price ?? 0));
     if (price === undefined || price <= present) return;
     this.judgedChanges += 1;
-    const sum = others.reduce((total, one) => total + leastOf(one, prices), 0);
+    const sum = [...sumsOf(others, prices).values()].reduce((total, one) => total + one, 0);
     if (sum + price > limit)
       this.#changes.push(
         `the change of ${keyOf(holder)} passes the limit of ${limit}: ${sum} by its cache, and ${price} instead of ${present}`,
@@ -418,6 +418,17 @@ function leastOf(versions: readonly ServerChange[], prices: Prices): number {
     (holds(change) ? (shownPrice(change) ?? prices.get(modelOf(change.object)) ?? 0) : 0) +
     orphansOf(change).length * (prices.get(modelOf(change.object)) ?? 0);
   return Math.min(...versions.map(of));
+}
+
+/** By uid: the least that each object counts for. A server that was taken over counts for its taker, although its giver is there. */
+function sumsOf(seen: readonly (readonly ServerChange[])[], prices: Prices): Map<string | undefined, number> {
+  const takenFrom = (versions: readonly ServerChange[]): string[] => {
+    const givers = new Set(versions.map(({ object }) => recordOf(object)?.takenFrom?.uid));
+    return givers.size > 1 ? [] : [...givers].filter((giver) => giver !== undefined);
+  };
+  const taken = new Set<string | undefined>(seen.flatMap(takenFrom));
+  const uids = seen.map(([first]) => first?.object.metadata.uid);
+  return new Map(seen.map((all, index) => [uids[index], taken.has(uids[index]) ? 0 : leastOf(all, prices)]));
 }
 
 /** The highest price of each model among the servers that all of their versions show. */
