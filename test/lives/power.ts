@@ -11,7 +11,10 @@ import type { Simulation } from '../../src/simulator/index.ts';
 import type { PowerEntry } from '../../src/simulator/ledger.ts';
 import { inputsOf } from '../../src/virtual-server/decision/inputs.ts';
 import { annotatedRecordOf } from '../fixtures/records.ts';
-import type { Exchange } from '../../src/provider/transport.ts';
+import { hardwareIn } from '../../src/virtual-server/decision/identity.ts';
+import { ProviderError } from '../../src/provider/error.ts';
+import { parseJson, parseServer } from '../../src/provider/wire.ts';
+import type { Exchange, ProviderAnswer } from '../../src/provider/transport.ts';
 import type { ApiServer } from './api-server.ts';
 import { UNDER_WAY_MS } from './oracles.ts';
 import { identifierOf, isSame, type Ownership } from './ownership.ts';
@@ -35,7 +38,7 @@ const CALLS: Readonly<Record<NonNullable<VirtualServerSpec['power']>, readonly P
 interface Parts {
   api: ApiServer;
   simulation: Simulation;
-  ownership: Ownership;
+  ownership: Pick<Ownership, 'ownedBy'>;
   random: Random;
   now: () => number;
   tell: (what: string) => void;
@@ -44,6 +47,8 @@ interface Parts {
   /** Whether the provider can start servers. */
   canStart: boolean;
 }
+
+type Sent = Pick<Exchange, 'operation' | 'target'>;
 
 /** A version of an object, and when it came. */
 interface Seen {
@@ -60,8 +65,10 @@ export class PowerPeople {
   /** Uids of objects whose record has forgotten a restart: a person has rolled it back. */
   readonly #forgetful = new Set<string>();
   readonly #last = new Map<string, { at: number; inputs: string; starts: number }>();
-  /** By identifier: when the last call was sent. */
-  readonly #sentAt = new Map<string, number>();
+  /** By identifier: when the last call but a restart was sent, and whether it was sent to a server without hardware addresses. */
+  readonly #sent = new Map<string, { at: number; isBare: boolean }>();
+  /** By start of a process and identifier: whether its last read of the server showed no hardware address that identifies it. */
+  readonly #bare = new Map<string, boolean>();
   #seen = 0;
   #judged = 0;
   /** How often another process has begun to send calls: each has no memory of the one before. */
@@ -74,13 +81,26 @@ export class PowerPeople {
   }
 
   /** `identity`: names one start of one process. */
-  sentBy(identity: string, { operation, target }: Pick<Exchange, 'operation' | 'target'>): void {
+  sentBy(identity: string, { operation, target }: Sent): void {
     if (operation !== 'setPower' && operation !== 'setDormant') return;
-    const [, identifier = ''] = /servers\/([^/]+)/.exec(target.path) ?? [];
-    this.#sentAt.set(identifier.toLowerCase(), this.#parts.now());
+    const identifier = targetOf(target);
+    const isBare = this.#bare.get(`${identity} ${identifier}`) ?? false;
+    this.#sent.set(identifier, { at: this.#parts.now(), isBare });
     if (identity === this.#sender) return;
     this.#sender = identity;
     this.#starts += 1;
+  }
+
+  /** The process that `identity` names has got this answer; undefined: none. */
+  heardBy(
+    identity: string,
+    { operation, target }: Sent,
+    answer: Pick<ProviderAnswer, 'status' | 'body'> | undefined,
+  ): void {
+    if (operation !== 'readServer' || answer?.status !== 200) return;
+    const identifier = targetOf(target);
+    const macs = macsIn(answer.body, identifier);
+    if (macs !== undefined) this.#bare.set(`${identity} ${identifier}`, macs.length === 0);
   }
 
   act(): void {
@@ -175,9 +195,10 @@ export class PowerPeople {
     const recent = [...this.#versions.values()].flatMap((versions) => recentOf(versions, at - UNDER_WAY_MS));
     const holders = recent.filter(({ object }) => isSame(identifier, identifierOf(object)));
     const own = holders.filter(({ object }) => ownership.ownedBy(object).has(serial));
-    // A look takes a server without own addresses for the object's (documented limit).
+    // A look takes a server without own addresses for the object's (documented limit). It may show none only while it is off.
     const shows = simulation.fleet.history().find((life) => life.serial === serial)?.shows;
-    const candidates = own.length > 0 || shows === 'all' ? own : holders;
+    const isBare = call !== 'reboot' && this.#sent.get(identifier.toLowerCase())?.isBare === true;
+    const candidates = own.length > 0 || (shows === 'all' && !isBare) ? own : holders;
     const asking = candidates.filter(({ object, deleted }) => !deleted && asks(object, call));
     if (asking.length === 0 && !this.#parts.isForChange(entry))
       this.violations.push(`${server} got ${call}, which no object that holds it had asked for`);
@@ -206,7 +227,7 @@ export class PowerPeople {
   #judgePause(server: string, entry: PowerEntry, inputs: string): void {
     const { call } = entry;
     // The network may deliver it late.
-    const at = this.#sentAt.get(entry.identifier.toLowerCase()) ?? entry.at;
+    const at = this.#sent.get(entry.identifier.toLowerCase())?.at ?? entry.at;
     const last = this.#last.get(`${server} ${call}`);
     const isAgain = last?.inputs === inputs && last.starts === this.#starts;
     const shortestMs = this.#parts.isForChange(entry) ? SHORTEST_FOR_CHANGE_MS : SHORTEST_MS;
@@ -251,6 +272,23 @@ export class PowerPeople {
 function recentOf(versions: readonly Seen[], since: number): Seen[] {
   const first = versions.findLastIndex(({ at }) => at <= since);
   return versions.slice(Math.max(0, first));
+}
+
+/** The identifier of the server that a call is about, in lower case. */
+function targetOf({ path }: Exchange['target']): string {
+  const [, identifier = ''] = /servers\/([^/]+)/.exec(path) ?? [];
+  return identifier.toLowerCase();
+}
+
+/** The hardware addresses that identify the server in an answer; undefined if the operator cannot read the answer. */
+function macsIn(body: ProviderAnswer['body'], identifier: string): string[] | undefined {
+  if (typeof body !== 'string') return undefined;
+  try {
+    return hardwareIn(parseServer(parseJson(body, 'readServer'), identifier).macs);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    return undefined;
+  }
 }
 
 export const staysOff = ({ spec: { power } }: VirtualServer): boolean => power === 'Off' || power === 'Dormant';

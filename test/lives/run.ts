@@ -721,7 +721,10 @@ class SimWorld {
         if (observes) this.#violations.push(...actedByObserver(exchange));
         else if (name !== 'alone') this.#violations.push(...sentByAnother(exchange, identity, this.#api));
       },
-      onAnswer: (exchange, answer) => this.#named.heard(exchange, answer),
+      onAnswer: (exchange, answer) => {
+        this.#named.heard(exchange, answer);
+        this.#power?.heardBy(identity, exchange, answer);
+      },
       observes: observes
         ? (request) =>
             void this.#violations.push(
