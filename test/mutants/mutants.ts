@@ -1401,8 +1401,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes what status shows of a dormant server for the price of its product',
     file: 'src/virtual-server/decision/price.ts',
-    find: 'const isAwake = hasReadServer(object) && kept?.isDormant !== true;',
-    replace: 'const isAwake = hasReadServer(object) && kept !== null;',
+    find: 'const isAwake = hasReadServer(object) && mirrored?.isDormant !== true;',
+    replace: 'const isAwake = hasReadServer(object) && mirrored !== null;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
   {

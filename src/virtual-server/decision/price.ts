@@ -243,7 +243,7 @@ export function pricedModel(object: VirtualServer, record = knownRecord(object))
   const mirrored = recordedPrice(mirrorIn(object.status));
   const isOfOneRead = kept === undefined || isDeepEqual(kept, mirrored);
   // What status shows of a dormant server is not what it costs awake.
-  const isAwake = hasReadServer(object) && kept?.isDormant !== true && mirrored?.isDormant !== true;
+  const isAwake = hasReadServer(object) && mirrored?.isDormant !== true;
   if (isOfOneRead && isAwake && product !== undefined && specs?.diskSize !== undefined && isPrice(price))
     return { product, diskSize: specs.diskSize, ...further, price };
   const isThere = record?.missingAt === undefined && record?.expiredAt === undefined && !isLetGo(object);
