@@ -11,7 +11,7 @@ import type { Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { keyOf } from './object-store.ts';
 import { UNDER_WAY_MS } from './oracles.ts';
-import { isAlive, type Ownership } from './ownership.ts';
+import { isAlive, isSame, type Ownership } from './ownership.ts';
 
 /** Three for a generation of spec, each of them repeated seven times if it has no answer. */
 const MOST_STOPS = 24;
@@ -81,7 +81,7 @@ export class ChangeWatch {
     const { ledger } = this.#around.simulation;
     for (const { serial, identifier } of ledger.changes().slice(this.#changes)) {
       this.#changes += 1;
-      if (!this.#isAsked('change', serial))
+      if (!this.#isAsked('change', { serial, identifier }))
         this.violations.push(`server ${identifier} (serial ${serial}) was changed, which no object asked for`);
     }
     if (switchedToo) return;
@@ -108,15 +108,20 @@ export class ChangeWatch {
   }
 
   /** Whether an object may have needed the call for a change of its server. */
-  needs({ call, serial }: PowerEntry): boolean {
-    if (call === 'power-on') return this.#isAsked('start', serial);
-    return call === 'shutdown' && this.#isAsked('stop', serial);
+  needs({ call, ...server }: PowerEntry): boolean {
+    if (call === 'power-on') return this.#isAsked('start', server);
+    return call === 'shutdown' && this.#isAsked('stop', server);
   }
 
-  #isAsked(what: 'change' | 'stop' | 'start', serial: number): boolean {
+  #isAsked(what: 'change' | 'stop' | 'start', { serial, identifier }: { serial: number; identifier: string }): boolean {
     const since = this.#around.now() - UNDER_WAY_MS;
     const versions = [...this.#versions, ...this.#current.values()].filter(({ at }) => at >= since);
-    return versions.some((version) => version.serial === serial && version[what]);
+    // The server that was meant may have ended, and this one got its identifier, while the request was on its way.
+    const former = this.#around.simulation.fleet.history().filter((life) => {
+      return isSame(identifier, life.identifier) && life.endedAt !== undefined && life.endedAt >= since;
+    });
+    const meant = new Set<number | undefined>([serial, ...former.map((life) => life.serial)]);
+    return versions.some((version) => meant.has(version.serial) && version[what]);
   }
 
   /** What is wrong in a settled world. */

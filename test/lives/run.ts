@@ -210,7 +210,7 @@ const waitsForHour = ({ status }: VirtualServer): boolean => {
   return reason === 'CreateLimit' || (reason === 'CreateFailed' && message.includes('If this lasts until'));
 };
 
-const WAITS_FOR_PRICES = new Set(['PriceLimit', 'PricePending']);
+const FOR_PRICES = new Set(['PriceLimit', 'PricePending', 'ChangeLimited']);
 
 /** The longest shutdown of a settled world, in which people look after servers that are shutting down (ms). */
 const LONG_MS = 3 * MINUTE;
@@ -576,11 +576,11 @@ class SimWorld {
     if (this.#simulation.ledger.changes().length > sent)
       this.#violations.push('a server was changed again, although nothing had changed');
     const written = servers.changes.slice(served).map(({ object }) => object);
-    // An order that waits for the limit on prices tells what the namespace costs. A change that is tried raises that for
-    // a moment, maybe by an unknown price.
+    // What waits for the limit on prices tells what the namespace costs. A change that is tried raises that for a moment,
+    // maybe by an unknown price.
     const priced = new Set(written.filter(isTried).map(({ metadata }) => metadata.namespace));
     const isRecounted = ({ metadata, status }: VirtualServer): boolean =>
-      priced.has(metadata.namespace) && WAITS_FOR_PRICES.has(currentReason(status?.conditions) ?? '');
+      priced.has(metadata.namespace) && status?.conditions?.some(({ reason }) => FOR_PRICES.has(reason)) === true;
     const isExpected = (server: VirtualServer): boolean =>
       isTried(server) || isRecounted(server) || isRejectedMember(server);
     for (const object of written.filter((server) => !isExpected(server))) {

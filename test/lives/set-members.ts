@@ -94,11 +94,14 @@ export function hasTemplate(member: VirtualServer, set: VirtualServerSet, api: P
   const [origin, restart] = [originOf(member), restartOf(set)];
   if (restart !== undefined && origin !== undefined && origin.restart !== restart) return false;
   const text = textOf(template.spec);
-  const created = api.servers.changes.find(({ object }) => object.metadata.uid === metadata.uid)?.object;
-  const isChanged = changedAt(member) !== undefined;
+  const versions = api.servers.changes.flatMap(({ object }) => (object.metadata.uid === metadata.uid ? [object] : []));
+  const [created, changed] = [versions[0], changedAt(member)];
   const wasCreatedSo = created?.metadata.ownerReferences !== undefined && textOf(asked(created.spec)) === text;
-  const wasChangedSo = textOf(asked(spec)) === text;
-  return (isChanged ? wasChangedSo : wasCreatedSo) || textOf(spec) === text;
+  // What users change of a member afterwards does not make it one of an earlier template.
+  const wasChangedSo = [...versions.filter((version) => version.metadata.generation === changed), member].some(
+    (version) => textOf(asked(version.spec)) === text,
+  );
+  return (changed === undefined ? wasCreatedSo : wasChangedSo) || textOf(spec) === text;
 }
 
 const textOf = (ordered: Ordered): string => JSON.stringify(ORDERED_FIELDS.map((field) => ordered[field]));
