@@ -383,7 +383,14 @@ function isUnknown(change: ServerChange, ever: Prices): boolean {
   const { object } = change;
   if (!holds(change) || recordOf(object)?.missingAt !== undefined) return false;
   if (priceInRecord(object)?.unstatedSince !== undefined) return true;
-  return shownPrice(change) === undefined && ever.get(modelOf(object)) === undefined;
+  return shownPrice(change) === undefined && ever.get(modelHeld(object)) === undefined;
+}
+
+/** What the server of the object is, if it was only read dormant: that does not change before it is awake. Otherwise what spec orders. */
+function modelHeld(object: VirtualServer): string {
+  const { isDormant, amount, product, diskSize } = priceInRecord(object) ?? {};
+  const isOnlyAsleep = isDormant === true && amount === undefined && product !== undefined;
+  return isOnlyAsleep ? modelOfServer(object, product, diskSize) : modelOf(object);
 }
 
 /** Servers that the object reports. Another object may hold one with an identifier, or have taken over those of a deleted object. */
@@ -415,7 +422,7 @@ function pricesEver(changes: readonly ServerChange[]): Prices {
 function leastOf(versions: readonly ServerChange[], prices: Prices): number {
   if (versions.length === 0) return 0;
   const of = (change: ServerChange): number =>
-    (holds(change) ? (shownPrice(change) ?? prices.get(modelOf(change.object)) ?? 0) : 0) +
+    (holds(change) ? (shownPrice(change) ?? prices.get(modelHeld(change.object)) ?? 0) : 0) +
     orphansOf(change).length * (prices.get(modelOf(change.object)) ?? 0);
   return Math.min(...versions.map(of));
 }

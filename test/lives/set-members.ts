@@ -12,6 +12,7 @@ import { mirrorIn, parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
+import { isDeepEqual, isObject } from '../../src/base/deep-equal.ts';
 import { annotatedRecordOf } from '../fixtures/records.ts';
 import { sshKeyOf } from '../fixtures/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
@@ -104,7 +105,11 @@ export function hasTemplate(member: VirtualServer, set: VirtualServerSet, api: P
   return (changed === undefined ? wasCreatedSo : wasChangedSo) || textOf(spec) === text;
 }
 
-const textOf = (ordered: Ordered): string => JSON.stringify(ORDERED_FIELDS.map((field) => ordered[field]));
+const textOf = (ordered: Ordered): string => JSON.stringify(ORDERED_FIELDS.map((field) => inOrder(ordered[field])));
+
+/** A patch adds the keys of an object at its end, which changes nothing. */
+const inOrder = (value: unknown): unknown =>
+  isObject(value) ? Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) : value;
 /** Without what a policy adds. */
 const asked = ({ sshKeys, ...rest }: Ordered): Ordered => ({
   ...rest,
@@ -151,7 +156,7 @@ export function isForInPlace(member: VirtualServer, set: VirtualServerSet, by: '
   const mayChange = changePolicy !== 'Never';
   const { product, specs, advanced: devices = {}, serverStatus } = member.status ?? {};
   const isShown = by === 'server' && serverStatus !== undefined;
-  const same = (field: OrderedField): boolean => JSON.stringify(before[field]) === JSON.stringify(after[field]);
+  const same = (field: OrderedField): boolean => isDeepEqual(before[field], after[field]);
   const mayGetDevices = (): boolean => {
     const [old, now, has]: [Advanced, Advanced, Advanced] = [before.advanced ?? {}, after.advanced ?? {}, devices];
     const text = (value: unknown): string => String(value).toLowerCase();
