@@ -67,11 +67,11 @@ export const restartOf = ({ spec: { template } }: VirtualServerSet): string | un
   template.metadata?.annotations?.[RESTARTED_AT] || undefined;
 
 /** The restart of its set that the member is from; undefined if no set wrote to it. */
-export function originOf({ metadata }: VirtualServer): { restart: string | undefined } | undefined {
+export function originOf({ metadata }: VirtualServer): { restart: string | undefined; revision: string } | undefined {
   const text = metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
   if (text === undefined) return undefined;
-  const { annotations } = JSON.parse(text) as { annotations: Record<string, string> };
-  return { restart: annotations[RESTARTED_AT] };
+  const { annotations, revision } = JSON.parse(text) as { annotations: Record<string, string>; revision: string };
+  return { restart: annotations[RESTARTED_AT], revision };
 }
 
 /** What the set has written to the spec of the member besides what an order sends. */
@@ -149,9 +149,11 @@ type Advanced = Readonly<Record<string, unknown>>;
  * seen to have.
  */
 export function isForInPlace(member: VirtualServer, set: VirtualServerSet, by: 'spec' | 'server'): boolean {
-  const { template } = set.spec;
-  const [before, { changePolicy = 'Never', ...after }] = [asked(member.spec), template.spec];
+  const { changePolicy = 'Never', ...after } = set.spec.template.spec;
   const [origin, restart] = [originOf(member), restartOf(set)];
+  // What a policy has added cannot be told from an earlier template that no status of the set has kept.
+  const isKnown = set.status?.revisions?.some(({ revision }) => revision === origin?.revision) === true;
+  const before = isKnown ? asked(member.spec) : member.spec;
   if (restart !== undefined && origin?.restart !== restart) return false;
   const mayChange = changePolicy !== 'Never';
   const { product, specs, advanced: devices = {}, serverStatus } = member.status ?? {};

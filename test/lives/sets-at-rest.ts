@@ -1,4 +1,5 @@
 /** What must hold for every set once faults have stopped and users have resolved what they can. */
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
 import type { ApiServer } from './api-server.ts';
@@ -46,10 +47,18 @@ function notSettled(set: VirtualServerSet, api: ApiServer): string[] {
   const isAtLimit = (reason: string | undefined): boolean => reason === 'ServerLimit' || isForMoney(reason);
   // A change that the provider does not make needs a user each time.
   if (reason === 'MemberBlocked' && members.some((member) => isAlive(member) && !isSettled(member))) return [];
-  // A dormant server is changed after a person has woken it up.
-  const isAsleep = members.some((member) => member.spec.power === 'Dormant' && isAlive(member) && !isSettled(member));
-  if (reason === 'ProgressDeadlineExceeded' && isAsleep) return [];
+  const isWaiting = members.some((member) => isAlive(member) && !isSettled(member) && waitsForUser(member));
+  if (reason === 'ProgressDeadlineExceeded' && isWaiting) return [];
   if (members.some((member) => isAtLimit(currentReason(member.status?.conditions)))) return [];
   const message = status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
   return [`set ${keyOf(set)} did not settle with ${members.length} members: ${reason ?? 'no reason'}: ${message}`];
+}
+
+/**
+ * A dormant server is changed after a person has woken it up, and one that is to be resized after a restart, for which people take
+ * one member after the other. A server that shows nothing of its own is never changed.
+ */
+function waitsForUser({ spec, status }: VirtualServer): boolean {
+  const { reason, message = '' } = status?.conditions?.find(({ type }) => type === 'ChangePending') ?? {};
+  return spec.power === 'Dormant' || reason === 'RestartPending' || message.includes('nothing that it shows proves');
 }
