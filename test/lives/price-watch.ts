@@ -421,8 +421,11 @@ function pricesEver(changes: readonly ServerChange[]): Prices {
 /** The least that the object counts for in any of its versions. */
 function leastOf(versions: readonly ServerChange[], prices: Prices): number {
   if (versions.length === 0) return 0;
+  /** A server that is gone and whose price no read has told holds up nothing, whatever it was to become. */
+  const likeOthers = ({ object }: ServerChange): number =>
+    recordOf(object)?.missingAt === undefined ? (prices.get(modelHeld(object)) ?? 0) : 0;
   const of = (change: ServerChange): number =>
-    (holds(change) ? (shownPrice(change) ?? prices.get(modelHeld(change.object)) ?? 0) : 0) +
+    (holds(change) ? (shownPrice(change) ?? likeOthers(change)) : 0) +
     orphansOf(change).length * (prices.get(modelOf(change.object)) ?? 0);
   return Math.min(...versions.map(of));
 }
