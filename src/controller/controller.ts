@@ -99,7 +99,7 @@ export interface Watch<W extends KubeObject> {
   informer: Informer<W>;
   /** The keys to enqueue when this object changes; called for the previous version and for the new one. */
   toKeys(object: W): readonly string[];
-  /** True if the difference concerns none of these keys. Without it, two objects whose visits write would wake each other for ever. */
+  /** True if the difference concerns none of these keys. Without it, two objects whose visits write would wake each other without end. */
   isSame?(before: W, after: W): boolean;
 }
 

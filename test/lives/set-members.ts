@@ -15,7 +15,7 @@ import { currentReason } from '../../src/api/conditions.ts';
 import { isDeepEqual, isObject } from '../../src/base/deep-equal.ts';
 import { annotatedRecordOf } from '../fixtures/records.ts';
 import { sshKeyOf } from '../fixtures/virtual-server.ts';
-import type { ApiServer } from './api-server.ts';
+import type { ApiServer, ServerChange } from './api-server.ts';
 
 /** With a member in one of these states, the set must order nothing. */
 const UNRESOLVED = new Set<string | undefined>([
@@ -66,7 +66,7 @@ type Ordered = Pick<VirtualServer['spec'], OrderedField>;
 export const restartOf = ({ spec: { template } }: VirtualServerSet): string | undefined =>
   template.metadata?.annotations?.[RESTARTED_AT] || undefined;
 
-/** The restart of its set that the member is from; undefined if no set wrote to it. */
+/** The restart and the revision of its set that the member is from; undefined if no set wrote to it. */
 export function originOf({ metadata }: VirtualServer): { restart: string | undefined; revision: string } | undefined {
   const text = metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
   if (text === undefined) return undefined;
@@ -95,14 +95,19 @@ export function hasTemplate(member: VirtualServer, set: VirtualServerSet, api: P
   const [origin, restart] = [originOf(member), restartOf(set)];
   if (restart !== undefined && origin !== undefined && origin.restart !== restart) return false;
   const text = textOf(template.spec);
-  const versions = api.servers.changes.flatMap(({ object }) => (object.metadata.uid === metadata.uid ? [object] : []));
-  const [created, changed] = [versions[0], changedAt(member)];
-  const wasCreatedSo = created?.metadata.ownerReferences !== undefined && textOf(asked(created.spec)) === text;
+  if (textOf(spec) === text) return true;
+  const isOwn = ({ object }: ServerChange): boolean => object.metadata.uid === metadata.uid;
+  const changed = changedAt(member);
+  if (changed === undefined) {
+    const created = api.servers.changes.find(isOwn)?.object;
+    return created?.metadata.ownerReferences !== undefined && textOf(asked(created.spec)) === text;
+  }
+  if (textOf(asked(spec)) === text) return true;
   // What users change of a member afterwards does not make it one of an earlier template.
-  const wasChangedSo = [...versions.filter((version) => version.metadata.generation === changed), member].some(
-    (version) => textOf(asked(version.spec)) === text,
+  return api.servers.changes.some(
+    (change) =>
+      isOwn(change) && change.object.metadata.generation === changed && textOf(asked(change.object.spec)) === text,
   );
-  return (changed === undefined ? wasCreatedSo : wasChangedSo) || textOf(spec) === text;
 }
 
 const textOf = (ordered: Ordered): string => JSON.stringify(ORDERED_FIELDS.map((field) => inOrder(ordered[field])));
@@ -110,6 +115,7 @@ const textOf = (ordered: Ordered): string => JSON.stringify(ORDERED_FIELDS.map((
 /** A patch adds the keys of an object at its end, which changes nothing. */
 const inOrder = (value: unknown): unknown =>
   isObject(value) ? Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) : value;
+
 /** Without what a policy adds. */
 const asked = ({ sshKeys, ...rest }: Ordered): Ordered => ({
   ...rest,
