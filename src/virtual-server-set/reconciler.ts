@@ -99,8 +99,9 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     const first = { set, seen: cached, plan: planSet(set, cached, timers.now()) };
     if (stopping.aborted) return {};
     const seenAt = timers.monotonic();
-    const look = await this.#lookFor(first);
-    if (look === undefined) return {};
+    const found = await this.#lookFor(first);
+    if (found === undefined) return {};
+    const look = { ...found, set: await this.#withTemplate(found) };
     const { done, failure, rejection } = await this.#act(look, seenAt);
     const { status } =
       rejection === undefined ? look.plan : planSet(look.set, look.seen, timers.now(), rejected(rejection));
@@ -132,6 +133,17 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     if (set === undefined) return undefined;
     const look = { ...first, set, plan: planSet(set, first.seen, this.#options.timers.now()) };
     return look.plan.look ? this.#lookLive(set) : look;
+  }
+
+  /**
+   * Writes the template to the status before it reaches a member. A set that was interrupted in between, and whose template
+   * changed, could not tell the earlier template from what a policy has added to the member, and would replace its server
+   * instead of changing it in place.
+   */
+  async #withTemplate({ set, plan: { actions, status } }: Look): Promise<VirtualServerSet> {
+    const isKept = set.status?.updateRevision === status.updateRevision;
+    const isForMembers = actions.some(({ type }) => type === 'create' || type === 'change');
+    return isKept || !isForMembers ? set : this.#writeStatus(set, status, []);
   }
 
   /** Plans again with what the API server shows now; undefined if the set is gone. */
@@ -186,13 +198,20 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     return outcome;
   }
 
-  async #writeStatus(set: VirtualServerSet, status: VirtualServerSetStatus, events: EventNote[]): Promise<void> {
+  /** Returns the set as it is then. */
+  async #writeStatus(
+    set: VirtualServerSet,
+    status: VirtualServerSetStatus,
+    events: EventNote[],
+  ): Promise<VirtualServerSet> {
     const { sets, saw, recorder, stopping } = this.#options;
     const isChanged = !isDeepEqual(set.status, status);
     const changes = isChanged ? transitions(set.status?.conditions, status.conditions) : [];
     recorder.record(SET_KIND, set, 'ReconcileSet', [...events, ...changes]);
-    if (stopping.aborted || !isChanged) return;
-    saw(await sets.writeStatus(set.metadata, status));
+    if (stopping.aborted || !isChanged) return set;
+    const written = await sets.writeStatus(set.metadata, status);
+    saw(written);
+    return written;
   }
 }
 

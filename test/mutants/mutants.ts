@@ -324,6 +324,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
   {
+    name: 'creates members of a template that no status has yet',
+    file: 'src/virtual-server-set/reconciler.ts',
+    find: 'return isKept || !isForMembers ? set : this.#writeStatus(set, status, []);',
+    replace: 'return isKept || !isForMembers || set.status === undefined ? set : this.#writeStatus(set, status, []);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/reconciler.test.ts'],
+  },
+  {
     name: 'follows each write to an object that names itself with a visit',
     file: 'src/virtual-server/shared/hand-overs.ts',
     find: "name !== undefined && name !== '' && name !== metadata.name",

@@ -66,7 +66,8 @@ function reconciling(
     stopping: stopping.signal,
   });
   const visit = () => reconciler.reconcile('default/web', set);
-  return { visit, done, reads, written, events, reasons, clock, stopping, withheld };
+  const statusNow = () => set.status;
+  return { visit, done, reads, written, events, reasons, clock, stopping, withheld, statusNow };
 }
 
 const CREATES = ['create web-0', 'create web-1', 'create web-2'];
@@ -76,6 +77,18 @@ describe('the reconciler of sets', () => {
     const { visit, done, written } = reconciling();
     expect(await visit()).toEqual({ requeueAfterMs: 1000 });
     expect([done, written]).toEqual([CREATES, [0]]);
+  });
+
+  it('writes the template to the status before the first member gets it, so that no interruption loses it', async () => {
+    const kept: unknown[] = [];
+    const { visit, statusNow } = reconciling({
+      perform: () => {
+        kept.push(statusNow()?.revisions?.map(({ spec }) => spec.product));
+        return Promise.reject(new KubeError('Unreachable', 'the process ends here'));
+      },
+    });
+    await expect(visit()).rejects.toThrow('the process ends here');
+    expect(kept).toEqual([['VPSX4']]);
   });
 
   it('visits a set at most once a second, however many members change', async () => {
@@ -124,7 +137,7 @@ describe('the reconciler of sets', () => {
       perform: () => Promise.reject(new KubeError(code, 'no quota')),
     });
     await expect(visit()).rejects.toThrow('no quota');
-    expect([done, reasons]).toEqual([[], [reason]]);
+    expect([done, reasons.at(-1)]).toEqual([[], reason]);
     const shown = events.filter((note) => note.includes('rejects the creation of member web-0: no quota.'));
     expect(shown).toHaveLength(reason === 'MemberRejected' ? 1 : 0);
   });
@@ -133,7 +146,7 @@ describe('the reconciler of sets', () => {
     const down = new KubeError('ServerError', 'failed calling webhook "check.example.com"', { status: 500 });
     const { visit, done, reasons, events } = reconciling({ perform: () => Promise.reject(down) });
     await expect(visit()).rejects.toThrow(down.message);
-    expect([done, reasons]).toEqual([[], ['MemberRejected']]);
+    expect([done, reasons.at(-1)]).toEqual([[], 'MemberRejected']);
     expect(events).toContainEqual(expect.stringContaining(down.message));
   });
 
@@ -198,7 +211,7 @@ describe('the reconciler of sets', () => {
     const { visit, done, reasons } = reconciling({ replicas: 1, objects: [unlabelled], perform: refused });
     await expect(visit()).rejects.toThrow('denied by a policy');
     expect(done).toEqual(['create web-1']);
-    expect(reasons).toEqual(['MemberRejected']);
+    expect(reasons.at(-1)).toBe('MemberRejected');
   });
 
   it('reports a step in one Event', async () => {
