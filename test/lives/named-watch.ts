@@ -5,6 +5,7 @@
 import { NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { keyOf } from '../../src/kube/resource.ts';
+import { accountName } from '../../src/provider/account.ts';
 import type { Exchange, ProviderAnswer } from '../../src/provider/transport.ts';
 import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
@@ -68,7 +69,7 @@ export class NamedWatch {
   /** A person's word about an order counts only if the provider has denied its server when it was last asked. */
   #believe(before: VirtualServer, after: VirtualServer): void {
     const { api } = this.#around;
-    const { attempt, identifier, sent, fingerprint } = recordOf(before) ?? {};
+    const { attempt, identifier, sent, fingerprint, account } = recordOf(before) ?? {};
     const { annotations = {}, deletionTimestamp } = after.metadata;
     const left = annotatedRecordOf(after);
     if (attempt === undefined || identifier === undefined || sent === undefined || fingerprint !== undefined) return;
@@ -81,11 +82,18 @@ export class NamedWatch {
     if (!isSaid) return;
     const { status, isListed } = this.#heard.get(identifier) ?? { status: undefined, isListed: false };
     const isDenied = status !== undefined && DENIALS.has(status);
-    if (isDenied && !(isListed && this.#isAlive(identifier))) return;
+    if (isDenied && !(isListed && this.#isAlive(identifier) && this.#hasKeyOf(account, after))) return;
     const answer = isDenied ? 'has the server in its list' : `has answered ${status ?? 'nothing'}`;
     this.violations.push(
       `${keyOf(after)}${deletionTimestamp === undefined ? '' : ', which is being deleted,'} gave up order ${attempt} although the provider ${answer}`,
     );
+  }
+
+  /** Under another key, the operator believes a person without the list, which might be that of another account. */
+  #hasKeyOf(account: string | undefined, { metadata, spec }: VirtualServer): boolean {
+    const { api, simulation } = this.#around;
+    const { keyId } = api.secrets.get(metadata.namespace, spec.apiKeySecretRef.name)?.data ?? {};
+    return keyId !== undefined && account === accountName(simulation.baseUrl, keyId);
   }
 
   #isAlive(identifier: string): boolean {

@@ -103,11 +103,27 @@ export function hasTemplate(member: VirtualServer, set: VirtualServerSet, api: P
     return created?.metadata.ownerReferences !== undefined && textOf(asked(created.spec)) === text;
   }
   if (textOf(asked(spec)) === text) return true;
-  // What users change of a member afterwards does not make it one of an earlier template.
-  return api.servers.changes.some(
-    (change) =>
-      isOwn(change) && change.object.metadata.generation === changed && textOf(asked(change.object.spec)) === text,
+  // What users change of a member, before or afterwards, does not make it one of an earlier template.
+  const versions = api.servers.changes.filter(isOwn).map(({ object }) => object);
+  const left = versions.filter((version) => version.metadata.generation === changed);
+  return left.some((version) =>
+    ORDERED_FIELDS.every(
+      (field) => isSameIn(field, asked(version.spec), template.spec) || isEdited(field, versions, version),
+    ),
   );
+}
+
+const isSameIn = (field: OrderedField, a: Ordered, b: Ordered): boolean => isDeepEqual(a[field], b[field]);
+
+/** Whether a user has changed the field before this version. What a set changes, it notes in its annotation. */
+function isEdited(field: OrderedField, versions: readonly VirtualServer[], { metadata }: VirtualServer): boolean {
+  const noteOf = (version: VirtualServer): string | undefined =>
+    version.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
+  return versions.some((after, index) => {
+    const before = versions[index - 1];
+    if (before === undefined || after.metadata.generation >= metadata.generation) return false;
+    return noteOf(before) === noteOf(after) && !isSameIn(field, before.spec, after.spec);
+  });
 }
 
 const textOf = (ordered: Ordered): string => JSON.stringify(ORDERED_FIELDS.map((field) => inOrder(ordered[field])));
