@@ -32,12 +32,15 @@ const CONTAINER = /^(links?|meta|metadata|pagination|paging|pageinfo|pages|curso
 const MORE = /next|more|truncated|^(cursor|marker|continue|continuationtoken)$/;
 /** With `false`, there is more. */
 const LAST = /^(is)?last(page)?$/;
-const PAGES = /^(lastpage|currentpage|(total|num)?pages?(count)?)$/;
+/** Which page this is. The first one may be full, so it does not tell the end. */
+const PAGE = /^(current)?page(number)?$/;
+/** How many pages there are. */
+const PAGES = /^(lastpage|(total|num)pages?|(total|num)?pages?count|pages)$/;
 const TOTAL = /^(total(count|items|records|results|entries|elements|servers)?|count)$/;
 /** Fields beside the entries of a list, with a value that is no object. */
 const NEXT =
   /^((odata)?(next|more)(page|link|ur[il]|href|token|cursor|marker|offset|key)*|has(more|next)(pages?|items|results)?|(is)?truncated|cursor|marker|continue|continuationtoken)$/;
-const SIZE = /^(perpage|pagesize|limit)$/;
+const SIZE = /^((items|results|entries)?perpage|(page)?(size|limit)|max(items|results))$/;
 const OFFSET = /^(offset|skip)$/;
 const OTHER_LINKS = /^(prev(ious)?|(prev(ious)?|first|last)(page)?(ur[il]|link|token|cursor))$/;
 
@@ -75,7 +78,7 @@ const saysMore =
   (key, value) =>
     (MORE.test(key) && isSomething(value)) ||
     (LAST.test(key) && value === false) ||
-    (PAGES.test(key) && numberIn(value) > 1) ||
+    ((PAGE.test(key) || PAGES.test(key)) && numberIn(value) > 1) ||
     (TOTAL.test(key) && numberIn(value) > count) ||
     (OFFSET.test(key) && numberIn(value) > 0) ||
     isNextLink(value);
@@ -87,7 +90,15 @@ const isFull =
   (count: number): Says =>
   (key, value) =>
     SIZE.test(key) && numberIn(value) > 0 && numberIn(value) <= count;
-const tellsEnd: Says = (key) => [MORE, LAST, PAGES, TOTAL].some((names) => names.test(key));
+
+/** Whether a field says that nothing follows. `count` may be that of the page. A number that is missing, or that cannot be, says nothing. */
+const tellsEnd =
+  (count: number): Says =>
+  (key, value) =>
+    MORE.test(key) ||
+    (LAST.test(key) && value === true) ||
+    (PAGES.test(key) && numberIn(value) === 1) ||
+    (TOTAL.test(key) && key !== 'count' && numberIn(value) === count);
 
 /** A field that APIs have beside the entries of a list. A server may have such an identifier, and the value tells. */
 function isAboutPages(name: string, value: unknown): boolean {
@@ -96,7 +107,7 @@ function isAboutPages(name: string, value: unknown): boolean {
     return !has(value, SURELY) && (!has(value, OF_SERVER) || anywhere('', value, saysMore(0)));
   if (has(value, OF_SERVER)) return false;
   if (TOTAL.test(key)) return isNumber(value) || (isObject(value) && isNumber(value['value']));
-  if (PAGES.test(key) || SIZE.test(key) || OFFSET.test(key)) return isNumber(value);
+  if ([PAGE, PAGES, SIZE, OFFSET].some((names) => names.test(key))) return isNumber(value);
   if (NEXT.test(key)) return !isObject(value) || Object.keys(value).some((inner) => LINK.test(inner));
   if (LAST.test(key)) return typeof value === 'boolean';
   return OTHER_LINKS.test(key) && !isObject(value);
@@ -113,7 +124,7 @@ export function goesOn(list: unknown, count: number): boolean {
   if (!isObject(list)) return false;
   const about = Object.entries(list).filter(([key, value]) => isAboutPages(key, value));
   const says = (test: Says): boolean => about.some(([key, value]) => anywhere(key, value, test));
-  return says(saysMore(count)) || (says(isFull(count)) && !says(tellsEnd));
+  return says(saysMore(count)) || (says(isFull(count)) && !says(tellsEnd(count)));
 }
 
 /**
