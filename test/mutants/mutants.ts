@@ -317,6 +317,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },
   {
+    name: 'counts a dormant server with an IPv4 address as one without',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'return { product, diskSize, ...further };',
+    replace: 'return { ...ordered, product, diskSize };',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'counts a dormant server whose extras are not shown by what spec asks for',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'if (further === undefined) return { ...ordered, product: NO_PRODUCT };',
+    replace: 'if (further === undefined) return ordered;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
     name: 'learns the price of a dormant server while its status is older than its record',
     file: 'src/virtual-server/decision/price.ts',
     find: 'const isOfOneRead = kept === undefined || isDeepEqual(kept, mirrored);',

@@ -314,12 +314,22 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
   const isThere = record?.missingAt === undefined;
   const state = isThere ? (isUnstated ? 'unstated' : isUnclear ? 'unclear' : undefined) : 'gone';
   const { identifier } = record ?? {};
-  // It becomes what it was shown as, whatever spec asks for.
-  const { product = spec.product, diskSize = spec.diskSize } = (isUnclear && kept) || {};
-  const model = { ...modelOf(spec), product: isUnknown ? NO_PRODUCT : product, diskSize };
+  const held = isUnclear ? modelShown(object, record) : modelOf(spec);
+  const model = isUnknown ? { ...held, product: NO_PRODUCT } : held;
   const teaches = pricedModel(object, record);
   const least = isUnclear ? { atLeast: most } : {};
   return { name: metadata.name, identifier, ...model, price, ...least, ...(period && { period }), state, teaches };
+}
+
+/** What a server was shown as, whatever spec asks for: a dormant one becomes that. What spec orders, if nothing was shown. */
+function modelShown(object: VirtualServer, record: ServerRecord | undefined): Model {
+  const ordered = modelOf(object.spec);
+  const kept = recordedPrice(record);
+  if (kept === undefined) return ordered;
+  const further = furtherOf(object, record);
+  if (further === undefined) return { ...ordered, product: NO_PRODUCT };
+  const { product = ordered.product, diskSize = ordered.diskSize } = kept;
+  return { product, diskSize, ...further };
 }
 
 /** The servers that the object reports, and that no object holds. What was ordered is what the object orders. */

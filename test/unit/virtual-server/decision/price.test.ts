@@ -218,6 +218,22 @@ describe('what the record keeps of a price', () => {
       expect(price).not.toHaveProperty('amount');
     });
 
+    it('is that of a server with its address and its kind of disk, although spec asks for neither', () => {
+      const adopted: Held = { ...KNOWN, mode: 'adopt' };
+      const asleep = read(adopted, { ...ASLEEP, specs: { diskSize: 10240, diskType: 'hdd' }, ipv4: ['192.0.2.1'] });
+      const status = { ...shownAsleep, ipv4: ['192.0.2.1'], specs: { diskSize: 10240, diskType: 'hdd' } };
+      const place = { product: 'VPSX4', diskSize: 10240, diskType: 'hdd', ipv4: true, state: 'unclear' };
+      expect(placeOf(webWith(asleep, { status }), asleep)).toMatchObject(place);
+    });
+
+    it('is that of no product while the extras that it was ordered with are not shown', () => {
+      const spec = { changePolicy: 'Online', advanced: { extraCores: 2 } } as const;
+      const asleep: Held = { ...PRICED, price: { ...without(PRICE, 'amount'), isDormant: true } };
+      const object = webWith(asleep, { status: shownAsleep });
+      const changing = { ...object, spec: { ...object.spec, ...spec } };
+      expect(placeOf(changing, asleep)).toMatchObject({ product: '', state: 'unclear' });
+    });
+
     it('is the higher one, should it cost more than awake', () => {
       const asleep = read(PRICED, { ...ASLEEP, price: 20 });
       expect(placeOf(webWith(asleep, { status: { ...shownAsleep, price: 20 } }), asleep)).toMatchObject({
