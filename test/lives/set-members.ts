@@ -115,15 +115,16 @@ export function hasTemplate(member: VirtualServer, set: VirtualServerSet, api: P
 
 const isSameIn = (field: OrderedField, a: Ordered, b: Ordered): boolean => isDeepEqual(a[field], b[field]);
 
-/** Whether a user has changed the field before this version. What a set changes, it notes in its annotation. */
+/** Whether a user was the last one to change the field up to this version. What a set changes, it notes in its annotation. */
 function isEdited(field: OrderedField, versions: readonly VirtualServer[], { metadata }: VirtualServer): boolean {
-  const noteOf = (version: VirtualServer): string | undefined =>
-    version.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
-  return versions.some((after, index) => {
+  const noteOf = (version: VirtualServer | undefined): string | undefined =>
+    version?.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
+  const last = versions.findLastIndex((after, index) => {
     const before = versions[index - 1];
-    if (before === undefined || after.metadata.generation >= metadata.generation) return false;
-    return noteOf(before) === noteOf(after) && !isSameIn(field, before.spec, after.spec);
+    const isUpTo = before !== undefined && after.metadata.generation <= metadata.generation;
+    return isUpTo && !isSameIn(field, before.spec, after.spec);
   });
+  return last !== -1 && noteOf(versions[last - 1]) === noteOf(versions[last]);
 }
 
 const textOf = (ordered: Ordered): string => JSON.stringify(ORDERED_FIELDS.map((field) => inOrder(ordered[field])));
