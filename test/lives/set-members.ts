@@ -34,6 +34,10 @@ const UNRESOLVED = new Set<string | undefined>([
 
 /** By its reason, unless a visit has resolved the order since and has not shown that yet. */
 export function isUnresolved(object: VirtualServer): boolean {
+  // It has not begun to adopt a server, and has ordered none.
+  const hasRecord =
+    object.metadata.annotations?.[RECORD_ANNOTATION] !== undefined || object.status?.record !== undefined;
+  if (!hasRecord && currentReason(object.status?.conditions) === 'IdentifierInUse') return false;
   const { open, doubt, createFailure, orphans } = annotatedRecordOf(object) ?? {};
   const isResolved = annotatedRecordOf(object) !== undefined && !open && !doubt && !createFailure && !orphans;
   return UNRESOLVED.has(currentReason(object.status?.conditions)) && !isResolved;
