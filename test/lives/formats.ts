@@ -50,6 +50,8 @@ export interface FormatParts {
   tell: (what: string) => void;
   /** All processes die now. Those of this version start after `act`, and are suspended for `ms`. */
   replaceAll: (act: () => void, ms: number) => void;
+  /** Whether the last answer to a read of the server has shown it. */
+  isShown: (identifier: string) => boolean;
 }
 
 export class Formats {
@@ -170,10 +172,17 @@ export class Formats {
       // A question may become another one: an order in flight, one without an answer. So may a doubt, if the provider denies a server
       // of which it has shown another one before: both ask for the same proof.
       const isKept = what === 'open' ? present.open !== undefined : present.doubt === known.doubt;
-      if (known[what] === undefined || isKept) continue;
+      // A server that is shown is visible, which says nothing about whose it is.
+      const isAnswered = what === 'open' && known.open === 'ServerNotVisible' && this.#isShown(object);
+      if (known[what] === undefined || isKept || isAnswered) continue;
       this.violations.push(`${keyOf(object)} has lost what only conditions said: ${what} ${known[what]}`);
       this.#left.delete(uid);
     }
+  }
+
+  #isShown(object: VirtualServer): boolean {
+    const { identifier } = recordOf(object) ?? {};
+    return identifier !== undefined && this.#parts.isShown(identifier);
   }
 }
 

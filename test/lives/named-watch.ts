@@ -66,6 +66,11 @@ export class NamedWatch {
     this.#heard.set(identifier, { status: answer?.status, isListed: this.#listed.includes(`"${identifier}"`) });
   }
 
+  /** Whether the last answer to a read of the server has shown it. */
+  isShown(identifier: string): boolean {
+    return this.#heard.get(identifier)?.status === 200;
+  }
+
   /** A person's word about an order counts only if the provider has denied its server when it was last asked. */
   #believe(before: VirtualServer, after: VirtualServer): void {
     const { api } = this.#around;

@@ -22,7 +22,7 @@ import type { Orders } from './orders.ts';
 import type { PriceWatch } from './price-watch.ts';
 import type { People } from './people.ts';
 import type { SimProcess } from './process.ts';
-import { isUpdated, membersOf } from './set-members.ts';
+import { isSettled, isUpdated, membersOf } from './set-members.ts';
 
 /** Reasons that may remain at the end: only a new object helps, or the spec is wrong. */
 const FINAL = new Set([
@@ -355,12 +355,17 @@ export function notAtRest(
   });
 }
 
-/** Whether the set of this member replaces it only after another member has its server, for which a limit leaves no room. */
+/**
+ * Whether the set of this member replaces it only after another member has its server, for which a limit leaves no room, or after a
+ * user has acted on a member whose change waits for that.
+ */
 function isToBeReplaced(object: VirtualServer, api: ApiServer): boolean {
   const set = api.sets.list().find((one) => membersOf(one, [object]).length > 0);
   if (set === undefined || isUpdated(object, set, api)) return false;
+  const isBlocked = currentReason(set.status?.conditions) === 'MemberBlocked';
   return membersOf(set, api.servers.list()).some((member) => {
     const reason = currentReason(member.status?.conditions);
+    if (isBlocked && member.metadata.deletionTimestamp === undefined && !isSettled(member)) return true;
     return isUpdated(member, set, api) && (reason === 'ServerLimit' || isForMoney(reason));
   });
 }

@@ -282,7 +282,7 @@ export class PriceWatch {
         // A change of unknown price may lead to another model than spec asks for by now.
         others.some((other) => isUnknown(other, prices) || hasUnknownOrphan(other, prices) || hasUnpriced(other.object))
       );
-    const sum = others.reduce((total, one) => total + leastOf([one], prices), 0);
+    const sum = others.reduce((total, one) => total + leastOf([one], prices) + missingOf(one, prices), 0);
     const lastList = this.#readings.findLast(({ list }) => list !== undefined)?.list;
     const model = modelOf({ metadata, ...object });
     const listed = listedPrice(object, lastList);
@@ -428,6 +428,12 @@ function leastOf(versions: readonly ServerChange[], prices: Prices): number {
     (holds(change) ? (shownPrice(change) ?? likeOthers(change)) : 0) +
     orphansOf(change).length * (prices.get(modelOf(change.object)) ?? 0);
   return Math.min(...versions.map(of));
+}
+
+/** What a missing server counts for beyond that, until its object is gone. */
+function missingOf(change: ServerChange, prices: Prices): number {
+  const isMissing = holds(change) && recordOf(change.object)?.missingAt !== undefined;
+  return isMissing && shownPrice(change) === undefined ? (prices.get(modelHeld(change.object)) ?? 0) : 0;
 }
 
 /** By uid: the least that each object counts for. A server that was taken over counts for its taker, although its giver is there. */

@@ -423,7 +423,8 @@ class SimWorld {
     this.#refusals = refusing.chance(WITH_REFUSALS) ? new Refusals(refused) : undefined;
     const versions = new Random(seed ^ FORMATS_SEED);
     const replaceAll = (act: () => void, ms: number): void => this.#replaceAll(act, ms);
-    const replaced = { api: this.#api, random: versions, now: () => scheduler.now, tell, replaceAll };
+    const isShown = (identifier: string): boolean => this.#named.isShown(identifier);
+    const replaced = { api: this.#api, random: versions, now: () => scheduler.now, tell, replaceAll, isShown };
     this.#formats = versions.chance(WITH_VERSIONS) || withVersions ? new Formats(replaced) : undefined;
     const { maxPricePerNamespace, maxCreatesPerHour } = this.#setting.flags;
     const hasPrices = api === 'public' && this.#worldApi.variants.priceList !== 'missing';

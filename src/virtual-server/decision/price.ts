@@ -56,9 +56,9 @@ export interface Place extends Model {
   /** For which it is billed, if that is another one than that of an order. */
   period?: string | undefined;
   /**
-   * `unstated`: it was read, and the provider states no price of it. `gone`: it is proven not to exist, and costs nothing more.
-   * `orphaned`: no object holds it, so its price can only be that of another one like it. `unclear`: so can that of a server which the
-   * provider has shown only dormant, or bills for a period that may be shorter than that of an order.
+   * `unstated`: it was read, and the provider states no price of it. `gone`: it is proven not to exist, so no order waits until its
+   * price is known. `orphaned`: no object holds it, so its price can only be that of another one like it. `unclear`: so can that of a
+   * server which the provider has shown only dormant, or bills for a period that may be shorter than that of an order.
    */
   state?: 'unstated' | 'gone' | 'orphaned' | 'unclear' | undefined;
   /** What this server, once it is read, teaches about the price of the next one like it. */
