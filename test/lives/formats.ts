@@ -173,7 +173,8 @@ export class Formats {
       // of which it has shown another one before: both ask for the same proof.
       const isKept = what === 'open' ? present.open !== undefined : present.doubt === known.doubt;
       // A server that is shown is visible, which says nothing about whose it is.
-      const isAnswered = what === 'open' && known.open === 'ServerNotVisible' && this.#isShown(object);
+      const isAnswered =
+        what === 'open' && known.open?.startsWith('ServerNotVisible') === true && this.#isShown(object);
       if (known[what] === undefined || isKept || isAnswered) continue;
       this.violations.push(`${keyOf(object)} has lost what only conditions said: ${what} ${known[what]}`);
       this.#left.delete(uid);
