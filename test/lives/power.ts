@@ -10,7 +10,7 @@ import { KubeError } from '../../src/kube/error.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { PowerEntry } from '../../src/simulator/ledger.ts';
 import { inputsOf } from '../../src/virtual-server/decision/inputs.ts';
-import { annotatedRecordOf } from '../fixtures/records.ts';
+import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import { hardwareIn } from '../../src/virtual-server/decision/identity.ts';
 import { ProviderError } from '../../src/provider/error.ts';
 import { parseJson, parseServer } from '../../src/provider/wire.ts';
@@ -195,10 +195,16 @@ export class PowerPeople {
     const recent = [...this.#versions.values()].flatMap((versions) => recentOf(versions, at - UNDER_WAY_MS));
     const holders = recent.filter(({ object }) => isSame(identifier, identifierOf(object)));
     const own = holders.filter(({ object }) => ownership.ownedBy(object).has(serial));
-    // A look takes a server without own addresses for the object's (documented limit). It may show none only while it is off.
+    // A look takes a server without own addresses for the object's (documented limit), and a server with other IPv6 addresses, if no
+    // hardware address is known. It may show none only while it is off.
     const shows = simulation.fleet.history().find((life) => life.serial === serial)?.shows;
     const isBare = call !== 'reboot' && this.#sent.get(identifier.toLowerCase())?.isBare === true;
-    const candidates = own.length > 0 || (shows === 'all' && !isBare) ? own : holders;
+    const isUnknown = ({ object }: Seen): boolean => {
+      const { macs = [], ipv6 = [] } = recordOf(object)?.fingerprint ?? {};
+      return ipv6.length > 0 && hardwareIn(macs).length === 0;
+    };
+    const taken = shows === 'all' && !isBare ? holders.filter(isUnknown) : holders;
+    const candidates = own.length > 0 ? own : taken;
     const asking = candidates.filter(({ object, deleted }) => !deleted && asks(object, call));
     if (asking.length === 0 && !this.#parts.isForChange(entry))
       this.violations.push(`${server} got ${call}, which no object that holds it had asked for`);

@@ -18,6 +18,8 @@ import type { Weather } from './weather.ts';
 
 const MINUTE = 60_000;
 const WORDS = 'no metadata is written here';
+/** For how long versions from before a restore may be known (ms). */
+const RESTORED_MS = 20 * MINUTE;
 const ANSWERS = [
   new KubeError('Forbidden', `ValidatingAdmissionPolicy 'p' denied request: ${WORDS}`, { status: 403 }),
   new KubeError('Invalid', `admission webhook "w" denied the request: ${WORDS}`, { status: 422 }),
@@ -101,7 +103,9 @@ export class Refusals {
     this.judged += 1;
     const { conditions = [] } = object.status ?? {};
     const isTold = conditions.some(({ message }) => message.includes(WORDS));
-    if (!isTold && last.version === resourceVersion)
+    // A process may know another object under this version, from before a restore of etcd.
+    const isOld = network.scheduler.now - (api.restoredAt ?? -Infinity) < RESTORED_MS;
+    if (!isTold && !isOld && last.version === resourceVersion)
       this.violations.push(`${keyOf(object)} does not say that its writes are refused`);
     if (!isTold || !isRelease || !last.isRelease) return;
     const isKept = object.spec.deletionPolicy === 'Retain' || isHandedOver(object, api.servers.list());

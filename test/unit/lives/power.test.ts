@@ -13,7 +13,11 @@ const NAME = 'vs1';
 const target = { origin: 'https://provider.example', path: `/beta/vps/servers/${NAME}` };
 
 /** What is wrong with a `dormant` for the other server, which is off. `reader`: the process that has read it before. */
-function judged(power: VirtualServerSpec['power'], offAddresses: 'kept' | 'dropped', reader = 'sender'): string[] {
+function judged(
+  power: VirtualServerSpec['power'],
+  offAddresses: 'kept' | 'dropped',
+  { reader = 'sender', fingerprint }: { reader?: string; fingerprint?: { macs?: string[]; ipv6: string[] } } = {},
+): string[] {
   const now = (): number => Date.parse('2026-01-01T00:00:00Z');
   const simulation = new Simulation();
   simulation.provider.setVariants({ offAddresses });
@@ -32,7 +36,7 @@ function judged(power: VirtualServerSpec['power'], offAddresses: 'kept' | 'dropp
   simulation.fleet.removeServer(NAME);
   simulation.fleet.reuseIdentifier(NAME);
   simulation.fleet.updateServer(NAME, { status: 'shut down' });
-  const record = { owner: 'uid-1', mode: 'adopt', identifier: NAME };
+  const record = { owner: 'uid-1', mode: 'adopt', identifier: NAME, fingerprint };
   const annotated = withAnnotations({ [RECORD_ANNOTATION]: JSON.stringify(record) });
   api.create('default', virtualServer('web', withSpec({ power }), annotated));
 
@@ -55,11 +59,17 @@ describe('a call for another server with the identifier of the object', () => {
     expect(judged('Dormant', 'dropped')).toEqual([]);
   });
 
+  it('is not reported if the record has nothing but IPv6 addresses, which may change', () => {
+    const ipv6 = ['2001:db8::1'];
+    expect(judged('Dormant', 'kept', { fingerprint: { ipv6 } })).toEqual([]);
+    expect(judged('Dormant', 'kept', { fingerprint: { ipv6, macs: ['52:54:00:00:00:01'] } })).toEqual(REPORTED);
+  });
+
   it('is reported without addresses too if the object does not ask for it', () => {
     expect(judged('On', 'dropped')).toEqual(REPORTED);
   });
 
   it('is reported if only another process has read the server', () => {
-    expect(judged('Dormant', 'dropped', 'another')).toEqual(REPORTED);
+    expect(judged('Dormant', 'dropped', { reader: 'another' })).toEqual(REPORTED);
   });
 });
