@@ -4705,6 +4705,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
+    name: 'replaces a member of a set that you have made what the template asks for',
+    file: 'src/virtual-server-set/decision/in-place.ts',
+    find: '.filter((field) => missing.includes(field));',
+    replace: '.filter((field) => [missing, field].length > 0);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
     name: 'replaces the members of a set although it may change them in place',
     file: 'src/virtual-server-set/decision/in-place.ts',
     find: 'if (lost.length > 0) {',

@@ -40,7 +40,9 @@ export function memberChangeOf(set: VirtualServerSet, member: Member): MemberCha
   if (!isSinceRestart(set, object)) return undefined;
   const known = set.status?.revisions?.find(({ revision }) => revision === createdFrom);
   const from: Ordered = known?.spec ?? object.spec;
-  const fields = orderDifference(from, template);
+  const missing = orderDifference(object.spec, template);
+  // A field that you have changed to the new value yourself needs nothing.
+  const fields = orderDifference(from, template).filter((field) => missing.includes(field));
   const returns = (field: OrderedField): boolean =>
     returnsTo(field, object, { before: object.spec[field], after: template[field], policy });
   const left = fields.filter(
@@ -53,13 +55,12 @@ export function memberChangeOf(set: VirtualServerSet, member: Member): MemberCha
     return obstacle && { spec: {}, isDue: false, obstacle };
   }
   if (left.length > 0 && mayBeChanging(object)) return { spec: {}, isDue: false, waits: true };
-  const own = orderDifference(object.spec, template).filter((field) => fields.includes(field));
   const isWritten = member.update === undefined;
   // The same order may have to be sent again until its server was read.
   const isDue = isWritten && (member.holdsNothing || object.status?.serverStatus !== undefined);
-  const obstacle = own.find((field) => !allows(member, field, template[field]));
-  const spec = Object.fromEntries(own.map((field) => [field, patchTo(object.spec[field], template[field])]));
-  const isQuiet = own.every((field) =>
+  const obstacle = fields.find((field) => !allows(member, field, template[field]));
+  const spec = Object.fromEntries(fields.map((field) => [field, patchTo(object.spec[field], template[field])]));
+  const isQuiet = fields.every((field) =>
     returnsTo(field, object, { before: object.spec[field], after: template[field] }),
   );
   if (!isDue || obstacle === undefined) return { spec, isDue, ...(isQuiet && { isQuiet }) };

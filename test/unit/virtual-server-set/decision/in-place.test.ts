@@ -7,6 +7,7 @@ import type { Reason } from '../../../../src/api/conditions.ts';
 import { mergePatched } from '../../../../src/plugin/cluster/merge-patch.ts';
 import { planSet, type SetPlan } from '../../../../src/virtual-server-set/decision/set-plan.ts';
 import { orderedOf, revisionOf, shortName } from '../../../../src/virtual-server-set/decision/template.ts';
+import { CUT_SSH_KEY } from '../../../fixtures/virtual-server.ts';
 import { member, NOW, webSet, type MemberShape, type SetShape } from '../../../fixtures/virtual-server-set.ts';
 
 const ONLINE = { changePolicy: 'Online', product: 'VPSX8' } as const;
@@ -96,6 +97,23 @@ describe('a change of the template that its changePolicy allows in place', () =>
     const revisions = [{ revision: shortName(revisionOf(earlier)), spec: orderedOf(earlier) }];
     const objects = membersOf(set, [shape, shape, shape]);
     expect(does(planOf({ ...set, status: { revisions } }, objects))).toEqual(['create web-3']);
+  });
+
+  it('writes only the revision of a member that you have made so already, although a policy has added a key to it', () => {
+    const set = webSet({ replicas: 1, spec: { product: 'VPSX8' } });
+    const earlier = { ...set.spec.template.spec, product: 'VPSX4' };
+    const revisions = [{ revision: shortName(revisionOf(earlier)), spec: orderedOf(earlier) }];
+    const created = member({ ...set, spec: { ...set.spec, template: { spec: earlier } } }, 0, { price: 1 });
+    const sshKeys = [...(earlier.sshKeys ?? []), CUT_SSH_KEY];
+    const changedBy = (spec: Partial<VirtualServerSpec>): VirtualServer => ({
+      ...created,
+      spec: { ...created.spec, ...spec },
+    });
+    const planned = (object: VirtualServer): SetPlan => planOf({ ...set, status: { revisions } }, [object]);
+    const own = planned(changedBy({ product: 'VPSX8', sshKeys }));
+    expect(does(own)).toEqual(['change web-0']);
+    expect(changed(created, own).spec).toEqual(created.spec);
+    expect(does(planned(changedBy({ sshKeys })))).toEqual(['create web-1']);
   });
 
   it('changes members that have ordered nothing, which then order by the new template', () => {
