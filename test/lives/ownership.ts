@@ -125,11 +125,11 @@ export class Ownership {
    * or at least to cancel it, if its object is being deleted.
    */
   isRecognized(serial: number): boolean {
-    if (this.#read.has(serial)) return true;
     const holder = this.#api.servers.list().find((object) => this.serverOf(object)?.serial === serial);
     // A user's annotation also counts for a later server if no address distinguishes the two.
-    const isAccepted = holder?.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] !== undefined;
-    return this.#addressed.has(serial) && holder?.metadata.deletionTimestamp !== undefined && !isAccepted;
+    const accepted = holder?.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION];
+    if (this.#read.has(serial)) return accepted === undefined || accepted.includes(':');
+    return this.#addressed.has(serial) && holder?.metadata.deletionTimestamp !== undefined && accepted === undefined;
   }
 
   /**

@@ -143,7 +143,12 @@ export class PriceWatch {
     });
     const ever = pricesEver(changes);
     const isOpen = (change: ServerChange): boolean => isUnknown(change, ever) || hasUnknownOrphan(change, ever);
-    const unknown = others.filter((all) => all.length > 0 && all.every(isOpen));
+    // The one that takes a server over has read its price.
+    const givers = new Set(seen.flat().flatMap((one) => recordOf(one.object)?.takenFrom?.uid ?? []));
+    const unknown = others.filter(([first, ...later]) => {
+      const isGiver = first !== undefined && givers.has(first.object.metadata.uid);
+      return first !== undefined && !isGiver && [first, ...later].every(isOpen);
+    });
     const sums = sumsOf(others, prices);
     const before = earlier.flatMap((other) => {
       const all = versions.get(other.uid) ?? [];
@@ -447,6 +452,13 @@ function sumsOf(seen: readonly (readonly ServerChange[])[], prices: Prices): Map
   return new Map(seen.map((all, index) => [uids[index], taken.has(uids[index]) ? 0 : leastOf(all, prices)]));
 }
 
+/** A server that is off because spec.power is Dormant may show what it costs asleep, if the provider shows no periods. */
+function mayTellSleep(object: VirtualServer): boolean {
+  const { period, otherPeriod, isDormant } = priceInRecord(object) ?? {};
+  const isOff = object.spec.power === 'Dormant' && object.status?.serverStatus === 'shut down';
+  return isOff && period === undefined && otherPeriod === undefined && isDormant === undefined;
+}
+
 /** The highest price of each model among the servers that all of their versions show. */
 function pricesOf(seen: readonly (readonly ServerChange[])[]): Prices {
   const prices = new Map<string, number>();
@@ -455,7 +467,7 @@ function pricesOf(seen: readonly (readonly ServerChange[])[]): Prices {
       const { product, specs, price, serverStatus } = object.status ?? {};
       const isGone = deleted || isLetGo(object) || mirrorIn(object.status)?.missingAt !== undefined;
       const isRead = serverStatus !== undefined && !isGone && holds({ object, deleted, type: 'MODIFIED' });
-      return isRead && price !== undefined
+      return isRead && price !== undefined && !mayTellSleep(object)
         ? { model: modelOfServer(object, product, specs?.diskSize), price }
         : undefined;
     });
