@@ -2,6 +2,7 @@
  * Reports an object that counts its living server as gone, or that forgets what the server costs. Above all, a key without rights
  * proves nothing about a server.
  */
+import { mirrorIn } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import type { ApiServer } from './api-server.ts';
@@ -82,8 +83,11 @@ export class ServerWatch {
       this.violations.push(
         `the record of ${keyOf(object)} has forgotten that server ${is.identifier} costs ${was.price.amount}`,
       );
-    // The record keeps no price of a server that was never read awake.
-    if (was?.price?.isDormant === true && was.price.amount === undefined) return;
+    // The record keeps no price of a server that was never read awake. It is written before the status.
+    const isAsleep = [was, mirrorIn(before)].some(
+      (one) => one?.price?.isDormant === true && one.price.amount === undefined,
+    );
+    if (isAsleep) return;
     const isSame = before?.identifier === status?.identifier && before?.serverStatus !== undefined;
     if (!isSame || before.price === undefined || status?.serverStatus === undefined) return;
     if (status.price === undefined)
