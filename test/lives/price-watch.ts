@@ -188,7 +188,9 @@ export class PriceWatch {
     const changes = this.#changesAwake();
     if (body.product === undefined && body.specs === undefined) return;
     if (this.#now() - (this.#api.restoredAt ?? -Infinity) < RESTORED_MS) return;
-    const holder = this.#api.servers.list().find((object) => identifierOf(object) === identifier);
+    const holders = this.#api.servers.list().filter((object) => identifierOf(object) === identifier);
+    // Another object may still name the former server with this identifier.
+    const holder = holders.length === 1 ? holders[0] : undefined;
     const look = holder && this.#looks.get(keyOf(holder));
     const limit = holder === undefined ? 0 : this.#limitOf(holder.metadata.namespace);
     if (holder === undefined || look?.process !== process || limit === 0) return;
