@@ -91,7 +91,7 @@ const isFull =
   (key, value) =>
     SIZE.test(key) && numberIn(value) > 0 && numberIn(value) <= count;
 
-/** Whether a field says that nothing follows. `count` may be that of the page. A number that is missing, or that cannot be, says nothing. */
+/** Whether a field says that nothing follows. `count` may count the page alone. A number that is missing or impossible does not count. */
 const tellsEnd =
   (count: number): Says =>
   (key, value) =>

@@ -198,7 +198,7 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     return outcome;
   }
 
-  /** Returns the set as it is then. */
+  /** Returns the set with this status. */
   async #writeStatus(
     set: VirtualServerSet,
     status: VirtualServerSetStatus,

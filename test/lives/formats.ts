@@ -172,7 +172,7 @@ export class Formats {
       // A question may become another one: an order in flight, one without an answer. So may a doubt, if the provider denies a server
       // of which it has shown another one before: both ask for the same proof.
       const isKept = what === 'open' ? present.open !== undefined : present.doubt === known.doubt;
-      // A server that is shown is visible, which says nothing about whose it is.
+      // A server that is shown is visible, even if it may belong to another object.
       const isAnswered =
         what === 'open' && known.open?.startsWith('ServerNotVisible') === true && this.#isShown(object);
       if (known[what] === undefined || isKept || isAnswered) continue;

@@ -55,8 +55,8 @@ function notSettled(set: VirtualServerSet, api: ApiServer): string[] {
 }
 
 /**
- * A dormant server is changed after a person has woken it up, and some servers are resized after a restart, for which people take
- * one member after the other. A server that shows no addresses of its own is never changed.
+ * A dormant server is changed after a person has woken it up, and some servers are resized after a restart, which people
+ * do for one member at a time. A server whose addresses do not identify it is never changed.
  */
 function waitsForUser({ spec, status }: VirtualServer): boolean {
   const { reason, message = '' } = status?.conditions?.find(({ type }) => type === 'ChangePending') ?? {};

@@ -57,8 +57,8 @@ export interface Place extends Model {
   period?: string | undefined;
   /**
    * `unstated`: it was read, and the provider states no price of it. `gone`: it is proven not to exist, so no order waits until its
-   * price is known. `orphaned`: no object holds it, so its price can only be that of another one like it. `unclear`: so can that of a
-   * server which the provider has shown only dormant, or bills for a period that may be shorter than that of an order.
+   * price is known. `orphaned`: no object holds it, so only another server like it can tell its price. `unclear`: the same, because the
+   * provider has shown the server only dormant, or bills it for a period that may be shorter than an order's.
    */
   state?: 'unstated' | 'gone' | 'orphaned' | 'unclear' | undefined;
   /** What this server, once it is read, teaches about the price of the next one like it. */

@@ -218,7 +218,7 @@ describe('what the record keeps of a price', () => {
       expect(price).not.toHaveProperty('amount');
     });
 
-    it('is that of a server with its address and its kind of disk, although spec asks for neither', () => {
+    it('counts its address and its kind of disk, although spec asks for neither', () => {
       const adopted: Held = { ...KNOWN, mode: 'adopt' };
       const asleep = read(adopted, { ...ASLEEP, specs: { diskSize: 10240, diskType: 'hdd' }, ipv4: ['192.0.2.1'] });
       const status = { ...shownAsleep, ipv4: ['192.0.2.1'], specs: { diskSize: 10240, diskType: 'hdd' } };
