@@ -317,6 +317,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },
   {
+    name: 'counts a dormant server with the price that an operator has shown which only observed',
+    file: 'src/virtual-server/decision/price.ts',
+    find: "return hasReadServer(object) && powerStateOf(object.status?.serverStatus) === 'off';",
+    replace: "return hasReadServer(object) && object.status?.serverStatus === '';",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
     name: 'counts a dormant server with an IPv4 address as one without',
     file: 'src/virtual-server/decision/price.ts',
     find: 'return { product, diskSize, ...further };',

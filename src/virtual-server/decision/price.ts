@@ -3,7 +3,7 @@
  * not state. A provider with a list of prices also lets the operator estimate what a server will cost. Pure.
  */
 import { costsIn } from '../../api/change-requests.ts';
-import { hasReadServer, isLetGo, isOffOnPurpose } from '../../api/server-state.ts';
+import { hasReadServer, isLetGo, isOffOnPurpose, powerStateOf } from '../../api/server-state.ts';
 import { mirrorIn, type RecordedPrice, type ServerRecord, type Held } from '../../api/record.ts';
 import {
   DEFAULT_DISK_TYPE,
@@ -252,9 +252,14 @@ export function pricedModel(object: VirtualServer, record = knownRecord(object))
   return { product: kept.product, diskSize: kept.diskSize, ...further, price: kept.amount };
 }
 
-/** Whether all that is known of the price may be that of the dormant server: an earlier version has read it last. */
-const mayTellSleep = (object: VirtualServer, kept: RecordedPrice | undefined): boolean =>
-  (kept === undefined || isOfEarlier(kept)) && object.spec.power === 'Dormant' && isOffOnPurpose(object);
+/**
+ * Whether all that is known of the price may be that of the dormant server: an earlier version has read it last, or one that only
+ * observes, which writes no record.
+ */
+function mayTellSleep(object: VirtualServer, kept: RecordedPrice | undefined): boolean {
+  if (kept === undefined) return hasReadServer(object) && powerStateOf(object.status?.serverStatus) === 'off';
+  return isOfEarlier(kept) && object.spec.power === 'Dormant' && isOffOnPurpose(object);
+}
 
 /**
  * Besides what the server shows counts what was ordered: an address may be assigned late. Of an adopted server, nothing was.

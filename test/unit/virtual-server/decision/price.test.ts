@@ -15,6 +15,7 @@ import {
   sumOf,
   withPrice,
 } from '../../../../src/virtual-server/decision/price.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { HELD, KNOWN, NOW, PRICE, PRICED, SERVER, TASKED, web, webWith } from '../../../fixtures/decision.ts';
 
 const SHOWN: VirtualServerStatus = {
@@ -27,12 +28,19 @@ const SHOWN: VirtualServerStatus = {
 const showing = (status: Partial<VirtualServerStatus> = {}) => webWith(HELD, { status: { ...SHOWN, ...status } });
 
 describe('the price of a model', () => {
-  it.each(['running', 'stopped'])(
-    'is what a server of this product and disk size shows while it is %s',
-    (serverStatus) => {
-      expect(pricedModel(showing({ serverStatus }))).toEqual({ product: 'VPSX4', diskSize: 10240, price: 4.5 });
-    },
-  );
+  it('is what a server of this product and disk size shows', () => {
+    expect(pricedModel(showing())).toEqual({ product: 'VPSX4', diskSize: 10240, price: 4.5 });
+  });
+
+  it('is not known from a server that is off until the record says whether it is dormant, as after an operator that observed', () => {
+    const off = showing({ serverStatus: 'stopped' });
+    expect(pricedModel(off)).toBeUndefined();
+    const place = { price: undefined, atLeast: 4.5, state: 'unclear', teaches: undefined };
+    expect(placeOf(off, knownRecord(off))).toMatchObject(place);
+    const record = { ...PRICED, price: { ...PRICE, amount: 4.5 } };
+    const known = webWith(record, { status: { ...SHOWN, serverStatus: 'stopped' } });
+    expect(pricedModel(known)).toMatchObject({ price: 4.5 });
+  });
 
   it.each([
     ['was not read', { serverStatus: undefined }],
