@@ -4133,9 +4133,16 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends no DELETE to a server of its own that a word calls cancelled',
     file: 'src/virtual-server/operations/shown-cancelled.ts',
-    find: 'if (isOfUse && isKnown)',
-    replace: 'if (!isOfUse && isKnown)',
+    find: 'if (isOfUse && isKnown && !isSaid)',
+    replace: 'if (!isOfUse && isKnown && !isSaid)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'keeps a server that is shown as cancelled, and of which you say that it is gone',
+    file: 'src/virtual-server/operations/shown-cancelled.ts',
+    find: 'if (isOfUse && isKnown && !isSaid)',
+    replace: 'if (isOfUse && isKnown && [isSaid].length > 0)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/shown-cancelled.test.ts'],
   },
   {
     name: 'takes the cancelled server of a failed order for its own',

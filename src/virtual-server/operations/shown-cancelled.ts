@@ -36,7 +36,9 @@ export async function unlessCancelled(
   if (isNamed(record) && whoOrdered(view.object, record, answer.server) === 'other') return answer;
   const isOfUse = purpose === 'cancel' ? !isForList(view.memo, record.identifier) : !saysFailed(view.memo);
   const isKnown = recognizeFor(purpose, view, record, answer).ok;
-  if (isOfUse && isKnown) return answer;
+  // You say of a living object what its server's status says too.
+  const isSaid = purpose === 'look' && saysGone(view.object, record);
+  if (isOfUse && isKnown && !isSaid) return answer;
   const denial = await denialOf(view, record, session);
   // A list may keep a cancelled server without end, and the answer to another DELETE tells more.
   const isStuck = denial.type === 'serverNotFound' && denial.detail === LISTED && !saysGone(view.object, record);

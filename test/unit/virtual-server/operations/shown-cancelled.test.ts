@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { FINALIZER } from '../../../../src/api/names.ts';
+import { FINALIZER, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import { PagedList } from '../../../../src/provider/paged-list.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
@@ -140,6 +140,22 @@ describe('a living object', () => {
     expect(heldBy(lastOf(visits))).toMatchObject({ identifier: 'srv1' });
     expect(heldBy(lastOf(visits))).not.toHaveProperty('missingAt');
   });
+
+  it.each([
+    { status: 'removed', reason: 'ServerMissing' },
+    { status: 'running', reason: 'Available' },
+  ])(
+    'is $reason if you say that its server is gone, which the provider shows as $status',
+    async ({ status, reason }) => {
+      const said = webWith(KNOWN, { status: RUNNING, annotations: { [SERVER_GONE_ANNOTATION]: 'srv1' } });
+      const visits = await after(said, {
+        answers: () => ({ server: { ...SERVER, status }, servers: [] }),
+        given: { listsServers: true },
+      });
+      expect(shownBy(lastOf(visits)).reason).toBe(reason);
+      expect(visits.flatMap(({ requests }) => requests)).toEqual([]);
+    },
+  );
 });
 
 describe('an order that fails, whose server is shown as cancelled', () => {
