@@ -172,9 +172,12 @@ export class Formats {
       // A question may become another one: an order in flight, one without an answer. So may a doubt, if the provider denies a server
       // of which it has shown another one before: both ask for the same proof.
       const isKept = what === 'open' ? present.open !== undefined : present.doubt === known.doubt;
-      // A server that is shown is visible, even if it may belong to another object.
+      // A server that is shown is visible, even if it may belong to another object. An order with a task
+      // has its answer.
       const isAnswered =
-        what === 'open' && known.open?.startsWith('ServerNotVisible') === true && this.#isShown(object);
+        what === 'open' &&
+        ((known.open?.startsWith('ServerNotVisible') === true && this.#isShown(object)) ||
+          (known.open?.startsWith('CreateInFlight') === true && recordOf(object)?.task !== undefined));
       if (known[what] === undefined || isKept || isAnswered) continue;
       this.violations.push(`${keyOf(object)} has lost what only conditions said: ${what} ${known[what]}`);
       this.#left.delete(uid);
