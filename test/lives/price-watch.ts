@@ -272,30 +272,31 @@ export class PriceWatch {
   }
 
   /**
-   * Without faults, whether the object may wait for money. Servers that outlived their objects are not known here, and a process
-   * remembers prices of servers that are gone.
+   * Without faults, whether the object may wait for money. Servers that outlived their objects are not known here. A process
+   * remembers prices of servers that are gone, and the next one does not.
    */
   mayWait({ metadata, ...object }: VirtualServer, reason: string, hasLeft: boolean): boolean {
     const limit = this.#limitOf(metadata.namespace);
-    const present = this.#present();
+    const present = this.#present().map(withoutAsleep);
     const others = present.filter(
       ({ object: other }) => other.metadata.namespace === metadata.namespace && other.metadata.uid !== metadata.uid,
     );
-    const prices = pricesEver(this.#changesAwake());
+    const known = pricesOf(present.map((one) => [one]));
     if (limit > 0 && hasLeft) return true;
     if (reason !== 'PriceLimit')
       return (
         limit > 0 &&
         // A change of unknown price may lead to another model than spec asks for by now.
-        others.some((other) => isUnknown(other, prices) || hasUnknownOrphan(other, prices) || hasUnpriced(other.object))
+        others.some((other) => isUnknown(other, known) || hasUnknownOrphan(other, known) || hasUnpriced(other.object))
       );
+    const prices = pricesEver(this.#changesAwake());
     const sum = others.reduce((total, one) => total + leastOf([one], prices) + missingOf(one, prices), 0);
     const lastList = this.#readings.findLast(({ list }) => list !== undefined)?.list;
     const model = modelOf({ metadata, ...object });
     const listed = listedPrice(object, lastList);
     const costs = [prices.get(model) ?? listed];
     // Once the last server of a model has become another one, only the processes of then know what it cost.
-    if (!pricesOf(present.map((one) => [one])).has(model)) costs.push(listed);
+    if (!known.has(model)) costs.push(listed);
     return limit > 0 && costs.some((price) => (price === undefined ? sum >= limit : sum + price > limit));
   }
 
@@ -395,9 +396,19 @@ function isUnknown(change: ServerChange, ever: Prices): boolean {
 
 /** What the server of the object is, if it was only read dormant: that does not change before it is awake. Otherwise what spec orders. */
 function modelHeld(object: VirtualServer): string {
-  const { isDormant, amount, product, diskSize } = priceInRecord(object) ?? {};
-  const isOnlyAsleep = isDormant === true && amount === undefined && product !== undefined;
-  return isOnlyAsleep ? modelOfServer(object, product, diskSize) : modelOf(object);
+  const { product, diskSize } = priceInRecord(object) ?? {};
+  return isOnlyAsleep(object) && product !== undefined ? modelOfServer(object, product, diskSize) : modelOf(object);
+}
+
+function isOnlyAsleep(object: VirtualServer): boolean {
+  const { isDormant, amount } = priceInRecord(object) ?? {};
+  return isDormant === true && amount === undefined;
+}
+
+/** No price, if the server was only read dormant: it may cost more awake, whether or not this provider asks for more. */
+function withoutAsleep(change: ServerChange): ServerChange {
+  const { price: _, ...status } = change.object.status ?? {};
+  return isOnlyAsleep(change.object) ? { ...change, object: { ...change.object, status } } : change;
 }
 
 /** Servers that the object reports. Another object may hold one with an identifier, or have taken over those of a deleted object. */
