@@ -84,16 +84,18 @@ export function throughOf({ metadata }: VirtualServer): Partial<VirtualServer['s
   return spec ?? {};
 }
 
+type Stores = Pick<ApiServer, 'servers' | 'sets'>;
+
 /**
  * Whether its spec matches the template, or did when the set created it: a user or a policy may have changed it since. Once the
  * set has changed it in place, only its spec counts. After a restart, a member from before it is not updated.
  */
-export function isUpdated(member: VirtualServer, set: VirtualServerSet, api: Pick<ApiServer, 'servers'>): boolean {
+export function isUpdated(member: VirtualServer, set: VirtualServerSet, api: Stores): boolean {
   return hasTemplate(member, set, api) && isSettled(member);
 }
 
 /** The same, also while its server is being changed. */
-export function hasTemplate(member: VirtualServer, set: VirtualServerSet, api: Pick<ApiServer, 'servers'>): boolean {
+export function hasTemplate(member: VirtualServer, set: VirtualServerSet, api: Stores): boolean {
   const { spec, metadata } = member;
   const { template } = set.spec;
   const [origin, restart] = [originOf(member), restartOf(set)];
@@ -110,11 +112,21 @@ export function hasTemplate(member: VirtualServer, set: VirtualServerSet, api: P
   // What users change of a member, before or afterwards, does not make it one of an earlier template.
   const versions = api.servers.changes.filter(isOwn).map(({ object }) => object);
   const left = versions.filter((version) => version.metadata.generation === changed);
+  const before = left[0] && templateBefore(left[0], set, api);
+  const isKept = (field: OrderedField, version: VirtualServer): boolean =>
+    isEdited(field, versions, version) && (before === undefined || isSameIn(field, before, template.spec));
   return left.some((version) =>
-    ORDERED_FIELDS.every(
-      (field) => isSameIn(field, asked(version.spec), template.spec) || isEdited(field, versions, version),
-    ),
+    ORDERED_FIELDS.every((field) => isSameIn(field, asked(version.spec), template.spec) || isKept(field, version)),
   );
+}
+
+/** The template of the set when this version of the member was written. */
+function templateBefore({ metadata }: VirtualServer, set: VirtualServerSet, { sets }: Stores): Ordered | undefined {
+  const isBefore = (other: VirtualServerSet): boolean =>
+    Number(other.metadata.resourceVersion) < Number(metadata.resourceVersion);
+  const isThen = ({ object }: { object: VirtualServerSet }): boolean =>
+    object.metadata.uid === set.metadata.uid && isBefore(object);
+  return sets.changes.findLast(isThen)?.object.spec.template.spec;
 }
 
 const isSameIn = (field: OrderedField, a: Ordered, b: Ordered): boolean => isDeepEqual(a[field], b[field]);
