@@ -69,6 +69,7 @@ import { Refusals } from './refusals.ts';
 import { Scheduler } from './scheduler.ts';
 import { ServerWatch } from './server-watch.ts';
 import { TakerWatch } from './taker-watch.ts';
+import { mayBeChanging } from './set-members.ts';
 import { SetPeople } from './set-people.ts';
 import { SetWatch, type Sender } from './set-watch.ts';
 import { setsAtRest } from './sets-at-rest.ts';
@@ -209,6 +210,9 @@ const waitsForHour = ({ status }: VirtualServer): boolean => {
   const { reason, message = '' } = status?.conditions?.find(({ type }) => type === 'Ready') ?? {};
   return reason === 'CreateLimit' || (reason === 'CreateFailed' && message.includes('If this lasts until'));
 };
+
+/** A change that is refused for good may have been accepted before that: it is forgotten half an hour after it was sent. */
+const waitsForChange = (object: VirtualServer): boolean => mayBeChanging(object) && !isTried(object);
 
 const FOR_PRICES = new Set(['PriceLimit', 'PricePending', 'ChangeLimited']);
 
@@ -550,7 +554,9 @@ class SimWorld {
     // this time can make room for a rollout, which replaces one server after the other. So can each hour of the limit on orders.
     let [changes, least] = [-1, 12];
     for (let round = 0; round < least || (round < least + 12 && this.#isRestless(changes)); round++) {
-      if (round < 96 && this.#api.servers.list().some(waitsForHour)) least = Math.max(least, round + 6);
+      const servers = this.#api.servers.list();
+      if (round < 96 && servers.some(waitsForHour)) least = Math.max(least, round + 6);
+      if (round < 96 && servers.some(waitsForChange)) least = Math.max(least, round + 3);
       // Some orders and cancellations wait until the whole list can be read, and no change reaches a server that shows nothing of its own.
       if (round === OPENED_AFTER) this.#simulation.provider.setVariants({ listsPage: 0, offAddresses: 'kept' });
       changes = this.#api.servers.changes.length;
