@@ -191,8 +191,8 @@ export function isForInPlace(member: VirtualServer, set: VirtualServerSet, by: '
   const { changePolicy = 'Never', ...after } = set.spec.template.spec;
   const [origin, restart] = [originOf(member), restartOf(set)];
   // What a policy has added cannot be told from an earlier template that no status of the set has kept.
-  const isKnown = set.status?.revisions?.some(({ revision }) => revision === origin?.revision) === true;
-  const before = isKnown ? asked(member.spec) : member.spec;
+  const known = set.status?.revisions?.find(({ revision }) => revision === origin?.revision);
+  const before = known === undefined ? member.spec : asked(member.spec);
   if (restart !== undefined && origin?.restart !== restart) return false;
   const mayChange = changePolicy !== 'Never';
   const { product, specs, advanced: devices = {}, serverStatus } = member.status ?? {};
@@ -214,7 +214,10 @@ export function isForInPlace(member: VirtualServer, set: VirtualServerSet, by: '
       return isFrom(before.diskSize) || (isShown && (after.diskSize === specs?.diskSize || isFrom(specs?.diskSize)));
     }
     if (field !== 'advanced') return false;
-    return (changePolicy === 'AllowStop' && after.advanced !== undefined) || (isShown && mayGetDevices());
+    const old = Object.keys((known?.spec ?? before).advanced ?? {});
+    const hasAll = old.every((key) => (after.advanced as Advanced | undefined)?.[key] !== undefined);
+    const isAllowed = changePolicy === 'AllowStop' && after.advanced !== undefined && hasAll;
+    return isAllowed || (isShown && mayGetDevices());
   });
 }
 
