@@ -181,11 +181,22 @@ export class PowerPeople {
     const { simulation, random, tell } = this.#parts;
     const running = simulation.aliveServers().filter(({ state }) => state === 'running');
     if (running.length === 0) return;
-    const { identifier } = random.pick(running);
+    const { identifier, serial } = random.pick(running);
     const status = random.pick(['running', 'shut down']);
     const dormant = status === 'shut down' && random.chance(0.3);
+    // A server that stops between the read before a DELETE and the one after it counts as cancelled (documented limit).
+    if (status === 'shut down' && this.#mayBeCancelled(identifier, serial)) return;
     tell(`in the panel, ${identifier} is ${dormant ? 'dormant' : status}`);
     simulation.fleet.updateServer(identifier, { status, dormant });
+  }
+
+  /** Its object is being deleted or expires, or a DELETE was answered with 200 and it lives on. */
+  #mayBeCancelled(identifier: string, serial: number): boolean {
+    const { api, simulation } = this.#parts;
+    const holders = api.servers.list().filter((object) => isSame(identifier, identifierOf(object)));
+    const isEnding = ({ metadata, spec }: VirtualServer): boolean =>
+      metadata.deletionTimestamp !== undefined || spec.expiresAt !== undefined || spec.ttl !== undefined;
+    return holders.some(isEnding) || simulation.ledger.cancels().some((cancel) => cancel.serial === serial);
   }
 
   #judgeCall(entry: PowerEntry): void {

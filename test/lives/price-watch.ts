@@ -480,7 +480,7 @@ function pricesOf(seen: readonly (readonly ServerChange[])[]): Prices {
       const { product, specs, price, serverStatus } = object.status ?? {};
       const isGone = deleted || isLetGo(object) || mirrorIn(object.status)?.missingAt !== undefined;
       const isRead = serverStatus !== undefined && !isGone && holds({ object, deleted, type: 'MODIFIED' });
-      return isRead && price !== undefined && !mayTellSleep(object)
+      return isRead && price !== undefined && !mayTellSleep(object) && !isOnlyAsleep(object)
         ? { model: modelOfServer(object, product, specs?.diskSize), price }
         : undefined;
     });
