@@ -244,7 +244,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/follow.ts',
     find: 'isOverdue(known, asked.now) && isOfTask',
     replace: 'isOfTask',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
   },
   {
     name: 'does not say that a server is off on purpose while its change is about to be sent',
