@@ -1169,6 +1169,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/reads.ts',
     find: 'return listed?.has(identifierKey(identifier)) === true ? LISTED : undefined;',
     replace: 'return listed?.has(identifierKey(identifier)) === true ? undefined : undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
   },
   {
     name: 'takes a list without servers on their way for proof',
@@ -2767,6 +2768,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/view.ts',
     find: "if (spec.deletionProtection) return 'spec.deletionProtection is true';",
     replace: "if (spec.product === '') return 'spec.deletionProtection is true';",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/expiry.test.ts'],
   },
   {
     name: 'keeps lists whose API key changed during the read',
