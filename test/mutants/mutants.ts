@@ -4974,6 +4974,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/kube/client.ts',
     find: 'preconditions: { uid, resourceVersion }',
     replace: 'preconditions: { uid }',
+    tests: ['--project', 'integration', 'test/integration/kube/client.test.ts'],
   },
   {
     name: 'creates a refused member again every second',
@@ -5007,18 +5008,21 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server-set/decision/template.ts',
     find: 'written.annotations[RESTARTED_AT] === last;',
     replace: 'Date.parse(metadata.creationTimestamp) >= Date.parse(last);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/restart.test.ts'],
   },
   {
     name: 'counts members from before a restart as updated',
     file: 'src/virtual-server-set/decision/situation.ts',
     find: 'isOfRevision(member) && isSinceRestart(set, member.object)',
     replace: 'isOfRevision(member)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/restart.test.ts'],
   },
   {
     name: 'makes members from before a restart look newer',
     file: 'src/virtual-server-set/decision/template.ts',
     find: 'found === undefined ? restartOf(set) : found.annotations[RESTARTED_AT];',
     replace: 'restartOf(set);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/restart.test.ts'],
   },
   {
     name: 'replaces members when the annotation of a restart is removed',

@@ -7,6 +7,7 @@ import { realTimers } from '../../../src/base/timers.ts';
 import { eventOf } from '../../../src/controller/conditions.ts';
 import { EventRecorder } from '../../../src/controller/event-recorder.ts';
 import { createKube, type Kube } from '../../../src/virtual-server/kube.ts';
+import { createClient } from '../../../src/kube/client.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { pathOf } from '../../../src/kube/resource.ts';
@@ -240,6 +241,18 @@ describe('writeStatus', () => {
       code: 'Invalid',
       message: expect.stringContaining('status.ssh') as string,
     });
+  });
+});
+
+describe('delete', () => {
+  it('deletes exactly the version that was read', async () => {
+    const servers = createClient(http, VIRTUAL_SERVERS);
+    const object = await createOne();
+    const newest = await kube.writeStatus(versionOf(object), { observedGeneration: 1 });
+    await expect(servers.delete(versionOf(object))).rejects.toMatchObject({ code: 'Conflict' });
+    expect(await kube.getVirtualServer(namespace, object.metadata.name)).toBeDefined();
+    await servers.delete(versionOf(newest));
+    expect(await kube.getVirtualServer(namespace, object.metadata.name)).toBeUndefined();
   });
 });
 
