@@ -3955,7 +3955,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/cancel.ts',
     find: 'saysCancelled(shown.server.status) && refusesAgain(error)',
     replace: 'refusesAgain(error)',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
     name: 'cancels a server again and again that an earlier process has cancelled',
@@ -4179,7 +4179,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/cancel.ts',
     find: 'if (wasSeenAlive(at.object, record)) return goOn',
     replace: "if (wasSeenAlive(at.object, record) || identifier !== '') return goOn",
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-listed.test.ts'],
   },
   {
     name: 'sends one DELETE after another to a server that is shown as cancelled since a lost answer',

@@ -262,6 +262,17 @@ describe('a server that the provider shows as cancelled after the DELETE', () =>
 describe('a provider that says "removed" of a server that runs', () => {
   const removed = { ...SERVER, status: 'removed' };
 
+  it('sends another DELETE if the answer was lost, also when the list lacks the server: the word is no answer', async () => {
+    const given: Given = { listsServers: true, definition: 'kept' };
+    const lost = { server: removed, servers: [], removed: new ResponseError(502, 'bad gateway') };
+    let last = await visit(webWith(KNOWN, { deleting: true }), { ...given, answers: lost });
+    for (const minute of [1, 4, 7]) {
+      last = await next(last, NOW + minute * MINUTE, { ...given, answers: lost });
+      expect(last.calls).toContain('delete');
+    }
+    expect(last.object).toBeDefined();
+  });
+
   it.each(['same', 'other'] as const)('keeps the object until a DELETE has arrived (%s process)', async (process) => {
     const given: Given = { listsServers: true, definition: 'kept' };
     const lost = { server: removed, servers: ['srv1'], removed: new ResponseError(502, 'bad gateway') };
