@@ -6165,13 +6165,6 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
   },
   {
-    name: 'forgets an earlier request once a later one is refused',
-    file: 'src/virtual-server/operations/change.ts',
-    find: 'const next = isLost ? lastSentAt(sent, at.now) : unsent;',
-    replace: 'const next = isLost ? lastSentAt(sent, at.now) : { ...unsent, changeRequests: undefined };',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-money.test.ts'],
-  },
-  {
     name: 'ends an earlier request with the later one that reads show',
     file: 'src/api/change-requests.ts',
     find: '...(isSame && next.change !== undefined && { change: next.change }),',
