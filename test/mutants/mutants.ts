@@ -5617,6 +5617,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/compose.ts',
     find: 'const cancelRequestedAt = (isSame ? askedAt : undefined) ??',
     replace: 'const cancelRequestedAt = (isSame && parts.isAsked === true ? askedAt : undefined) ??',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel-answers.test.ts'],
   },
   {
     name: 'never says that a server lives on after its DELETE',
