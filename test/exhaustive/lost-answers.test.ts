@@ -24,7 +24,7 @@ async function killLeaders(world: World, isOver: () => Promise<boolean>): Promis
   await world.permit(world.operatorFlags(flags));
   const folderOf = (place: number): string => join(world.journalDir, `operator-${place}`);
   const start = (place: number) => spawnOperator(world, [...flags, `--journal-dir=${folderOf(place)}`]);
-  const operators = [start(0), start(1)];
+  const operators = [await start(0), await start(1)];
   for (let killed = 0; ; killed++) {
     const leads = (): number =>
       operators.findIndex(({ lines }) => lines.some((line) => line.includes('"operator runs"')));
@@ -34,7 +34,7 @@ async function killLeaders(world: World, isOver: () => Promise<boolean>): Promis
     const place = leads();
     await operators[place]?.kill('SIGKILL');
     await rm(folderOf(place), { recursive: true, force: true });
-    operators[place] = start(place);
+    operators[place] = await start(place);
   }
 }
 

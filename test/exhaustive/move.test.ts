@@ -26,7 +26,7 @@ import { virtualServer, withSpec } from '../fixtures/virtual-server.ts';
 import { answerStatus, startProxy, type FaultProxy } from '../integration/kube/proxy.ts';
 import { startGuardedCluster, type GuardedCluster } from '../integration/support/guarded-cluster.ts';
 import { usePlugin } from '../integration/support/plugin.ts';
-import { spawnOperator } from '../integration/support/process.ts';
+import { spawnOperator, type OperatorProcess } from '../integration/support/process.ts';
 import { createSet } from '../integration/support/sets.ts';
 import type { World } from '../integration/support/world.ts';
 
@@ -95,22 +95,22 @@ async function keepRunning(world: World, operatorKubeconfigPath: string) {
   onTestFinished(() => proxy.close());
   const kubeconfig = join(world.journalDir, 'proxied');
   await writeFile(kubeconfig, contextsOf({ operator: proxy }), { mode: 0o600 });
-  let running: ReturnType<typeof spawnOperator> | undefined;
+  let running: Promise<OperatorProcess> | undefined;
   let isWanted = false;
   interrupt(proxy, () => {
     const writing = running;
-    return () => void writing?.kill('SIGKILL');
+    return () => void writing?.then((operator) => operator.kill('SIGKILL'));
   });
   const run = async (flags: string[]): Promise<void> => {
     while (isWanted) {
       running = spawnOperator(world, [`--kubeconfig=${kubeconfig}`, ...flags]);
-      await running.exited;
+      await (await running).exited;
     }
   };
   let done = Promise.resolve();
   const stop = async (): Promise<void> => {
     isWanted = false;
-    await running?.kill('SIGKILL');
+    await (await running)?.kill('SIGKILL');
     await done;
   };
   onTestFinished(stop);

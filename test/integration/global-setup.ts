@@ -8,7 +8,7 @@ import { startControlPlane } from '../../tools/control-plane/control-plane.ts';
 import { installOperatorIdentity } from '../../tools/control-plane/operator-identity.ts';
 import { openBroker } from './support/broker.ts';
 import { startGuarded } from './support/guards.ts';
-import { makePluginFolder } from './support/plugin-folder.ts';
+import { makePrograms } from './support/programs.ts';
 import { readUses } from './support/rights.ts';
 
 declare module 'vitest' {
@@ -36,7 +36,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('kubectl', controlPlane.kubectl);
   project.provide('auditLog', controlPlane.auditLog);
   const { auditLog, kubectl } = controlPlane;
-  const broker = await openBroker({ guarded: startGuarded, plugin: () => makePluginFolder(kubectl) });
+  const broker = await openBroker({ guarded: startGuarded, programs: () => makePrograms(kubectl) });
   project.provide('broker', broker.url);
   return async () => {
     const { refused } = await readUses(auditLog);

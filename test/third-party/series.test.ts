@@ -39,7 +39,7 @@ beforeAll(async () => {
 /** Samples of an operator that leads, has ordered one server, lists it, and keeps one set, which wants none. */
 async function realSamples(): Promise<Sample[]> {
   const world = await createWorld({ operator: false, simulator: { api: 'public' } });
-  spawnOperator(world, ['--metrics-bind-address=127.0.0.1:0']);
+  await spawnOperator(world, ['--metrics-bind-address=127.0.0.1:0']);
   const url = await pageUrl(world, '/metrics');
   await readyServer(world, 'web');
   await createListing(world);

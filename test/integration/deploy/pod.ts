@@ -6,10 +6,12 @@
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { ask } from '../support/broker.ts';
 import { startNode, type Program } from '../support/program.ts';
-import { ROOT, type Cluster } from './cluster.ts';
+import type { Programs } from '../support/programs.ts';
+import type { Cluster } from './cluster.ts';
 
 export const SYSTEM = 'vps-operator-system';
 
@@ -52,9 +54,10 @@ export async function startPod(cluster: Cluster, flags: string[] = []): Promise<
   for (const volume of volumes) await makeVolume(cluster, join(folder, volume.name), volume);
   const args = container.args.map((arg) => inProcess(arg, container.volumeMounts, folder));
   const kubeconfig = await kubeconfigOf(cluster, serviceAccountName, folder);
+  const { operator, compiled } = await ask<Programs>(inject('broker'), 'programs');
   const program = startNode(
-    [join(ROOT, 'src/main.ts'), ...args, `--kubeconfig=${kubeconfig}`, `--operator-namespace=${SYSTEM}`, ...flags],
-    { env: await environment(cluster, container, folder) },
+    [operator, ...args, `--kubeconfig=${kubeconfig}`, `--operator-namespace=${SYSTEM}`, ...flags],
+    { env: { NODE_COMPILE_CACHE: compiled, ...(await environment(cluster, container, folder)) } },
   );
   // Registered first, so it runs after the process is killed: hooks run in reverse order.
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

@@ -93,7 +93,7 @@ export async function applyThroughLife({ flags }: (typeof APPLIERS)[number]): Pr
 
   await apply();
   await settled();
-  spawnOperator(world);
+  await spawnOperator(world);
   await world.waitForReason(NAME, 'Creating');
   await settled();
   expect(await kubectl('wait', '--for=condition=Ready', OBJECT, '--timeout=60s')).toContain('condition met');

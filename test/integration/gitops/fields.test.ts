@@ -15,7 +15,7 @@ it(
   async () => {
     const world = await createWorld({ operator: false });
     const kubectl = kubectlIn(world);
-    spawnOperator(world);
+    await spawnOperator(world);
     for (const { flags } of APPLIERS)
       await kubectl('apply', ...flags.filter((flag) => flag !== '--force-conflicts'), '-f', MANIFEST);
     await kubectl('wait', '--for=condition=Ready', OBJECT, '--timeout=60s');

@@ -10,7 +10,7 @@ import { condition, createWorld } from '../support/world.ts';
 it('an order that hung when its operator was killed is in flight for the next one until the create must have ended', async () => {
   const world = await createWorld({ operator: false });
   const hang = world.simulator.faults.inject({ match: CREATE, action: { kind: 'hang' } });
-  const operator = spawnOperator(world);
+  const operator = await spawnOperator(world);
   await world.create(virtualServer('web'));
   await hang.met;
   await operator.kill('SIGKILL');
@@ -33,7 +33,7 @@ describe('a task that was accepted but not recorded', () => {
     const world = await createWorld({ operator: false });
     const detour = await startDetour(world);
     const hang = world.simulator.faults.inject({ match: CREATE, action: { kind: 'hang' } });
-    const operator = spawnOperator(world, [detour.flag]);
+    const operator = await spawnOperator(world, [detour.flag]);
     await world.create(virtualServer('web'));
     await hang.met;
     detour.cut();
@@ -56,7 +56,7 @@ describe('a task that was accepted but not recorded', () => {
     const world = await createWorld({ operator: false });
     const detour = await startDetour(world);
     const hang = world.simulator.faults.inject({ match: CREATE, action: { kind: 'hang', after: true } });
-    const operator = spawnOperator(world, [detour.flag, '--kube-timeout=1s']);
+    const operator = await spawnOperator(world, [detour.flag, '--kube-timeout=1s']);
     await world.create(virtualServer('web'));
     await hang.met;
     detour.cut();

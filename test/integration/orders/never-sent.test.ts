@@ -33,7 +33,7 @@ it.each([
     // The key tells which object an order is for.
     const keyOf = (name: string) => `${SSH_KEY}-${name}`;
     await Promise.all(names.map((name) => world.create(virtualServer(name, withSpec({ sshKeys: [keyOf(name)] })))));
-    const leader = spawnOperator(world);
+    const leader = await spawnOperator(world);
     await expect.poll(() => ledger.creates().length, { timeout: 90_000 }).toBeGreaterThanOrEqual(6);
     await leader.kill('SIGKILL');
     slow.remove();

@@ -72,7 +72,7 @@ async function secureWorld() {
   };
   const pair = selfSigned();
   await write(pair);
-  spawnOperator(world, [METRICS, PROBES, '--metrics-secure', `--metrics-cert-dir=${folder}`]);
+  await spawnOperator(world, [METRICS, PROBES, '--metrics-secure', `--metrics-cert-dir=${folder}`]);
   const { port } = new URL(await pageUrl(world, '/metrics'));
   return { world, port, write, ca: pair.cert };
 }
@@ -132,7 +132,7 @@ describe('secure metrics', () => {
 
   it('keep the operator from starting if there is no certificate, with an error that names the folder', async () => {
     const world = await createWorld({ operator: false });
-    const operator = spawnOperator(world, [METRICS, '--metrics-secure', '--metrics-cert-dir=/nowhere']);
+    const operator = await spawnOperator(world, [METRICS, '--metrics-secure', '--metrics-cert-dir=/nowhere']);
     expect(await operator.exited).toBe(1);
     const { err } = world.log.find(({ msg }) => msg === 'operator failed') ?? {};
     expect(err).toMatchObject({

@@ -17,7 +17,7 @@ const CREATED = { operation: 'createServer', result: 'success' };
 
 async function observedWorld(flags: string[] = []): Promise<{ world: World; url: string }> {
   const world = await createWorld({ operator: false });
-  spawnOperator(world, [METRICS, ...flags]);
+  await spawnOperator(world, [METRICS, ...flags]);
   return { world, url: await pageUrl(world, '/metrics') };
 }
 

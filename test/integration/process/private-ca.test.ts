@@ -17,14 +17,14 @@ it('NODE_EXTRA_CA_CERTS makes the operator trust the CA, and without it nothing 
   const file = join(folder, 'ca.pem');
   await writeFile(file, ca.certificatePem);
 
-  const without = spawnOperator(world);
+  const without = await spawnOperator(world);
   await world.create(virtualServer('web'));
   const object = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');
   expect(condition(object, 'Ready')?.message).toContain('unable to verify the first certificate');
   expect(world.simulator.ledger.requestCount).toBe(0);
   expect(await without.kill('SIGTERM')).toBe(0);
 
-  spawnOperator(world, [], { NODE_EXTRA_CA_CERTS: file });
+  await spawnOperator(world, [], { NODE_EXTRA_CA_CERTS: file });
   await world.waitForReason('web', 'Available', 'Ready');
   expect(world.simulator.aliveServers()).toHaveLength(1);
 });

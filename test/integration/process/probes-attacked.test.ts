@@ -33,7 +33,7 @@ interface Attacked {
 /** Starts an operator with a probe port, and 140 slow connections to it until the test ends. */
 async function attackedOperator(world: World): Promise<Attacked> {
   // Orders stay in flight for as long as the test needs.
-  spawnOperator(world, [`--health-probe-bind-address=${HOST}:0`, '--create-timeout=60s']);
+  await spawnOperator(world, [`--health-probe-bind-address=${HOST}:0`, '--create-timeout=60s']);
   const served = () => world.log.find(({ msg }) => msg === 'serving pages');
   await world.until(() => served() !== undefined, 'the pages to be served');
   const target: Target = { host: HOST, port: Number(served()?.['port']) };

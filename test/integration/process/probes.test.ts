@@ -29,7 +29,7 @@ describe('the probes of an operator', () => {
     const world = await createWorld({ operator: false });
     const detour = await startDetour(world);
     detour.cut();
-    const operator = spawnOperator(world, [PROBES, detour.flag]);
+    const operator = await spawnOperator(world, [PROBES, detour.flag]);
     const readyz = await pageUrl(world, '/readyz');
     const livez = readyz.replace('/readyz', '/livez');
     expect(await read(readyz)).toEqual({ status: 500, body: 'caches: not in sync yet\n' });
@@ -87,7 +87,7 @@ describe('the probes of an operator', () => {
 
   it('report alive and not ready while the operator waits for the answer to its last order', async () => {
     const world = await createWorld({ operator: false, flags: ['--create-timeout=20s'] });
-    const operator = spawnOperator(world, [PROBES]);
+    const operator = await spawnOperator(world, [PROBES]);
     const readyz = await pageUrl(world, '/readyz');
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'delay', ms: 4_000 } });
     await world.create(virtualServer('web'));

@@ -130,7 +130,7 @@ it.concurrent('a server is restarted once for each time', async (context) => {
 
 it('a restart whose answer is lost with the operator is not sent again', async (context) => {
   const world = await publicWorld(context, { operator: false });
-  const operator = spawnOperator(world);
+  const operator = await spawnOperator(world);
   await readyServer(world, 'web');
   const hang = world.simulator.faults.inject({
     match: { method: 'POST', route: REBOOT },

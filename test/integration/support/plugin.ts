@@ -16,6 +16,7 @@ import { createProgram } from '../../../src/plugin/program/program.ts';
 import { paintFor, type Terminal } from '../../../src/plugin/terminal/terminal.ts';
 import { reportSkipped } from '../../../tools/skipped.ts';
 import { ask } from './broker.ts';
+import type { Programs } from './programs.ts';
 
 export interface Result {
   /** 128 or more after a signal, as in a shell. */
@@ -77,7 +78,7 @@ export function usePlugin(): () => string {
   vi.setConfig({ testTimeout: TEST_MS, hookTimeout: TEST_MS });
   let folder = '';
   beforeAll(async () => {
-    ({ folder } = await ask<{ folder: string }>(inject('broker'), 'plugin'));
+    ({ folder } = await ask<Programs>(inject('broker'), 'programs'));
   });
   return () => folder;
 }

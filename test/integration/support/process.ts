@@ -4,14 +4,14 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { startProxy, type FaultProxy } from '../kube/proxy.ts';
+import { ask } from './broker.ts';
+import type { Programs } from './programs.ts';
 import type { World } from './world.ts';
 
-const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
-
-interface OperatorProcess {
+export interface OperatorProcess {
   /** Resolves with the exit code; null if a signal ended the process. */
   readonly exited: Promise<number | null>;
   kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
@@ -22,13 +22,18 @@ interface OperatorProcess {
 }
 
 /**
- * Starts an operator of the world, which logs to the world's log. Killed, if necessary, when the test ends. `env` is added to
+ * Starts the bundled operator of the world, in a fifth of the time that its sources take. It logs to the world's log. Killed, if necessary, when the test ends. `env` is added to
  * the environment of this process.
  */
-export function spawnOperator(world: World, flags: string[] = [], env: Record<string, string> = {}): OperatorProcess {
-  const child = spawn(process.execPath, [MAIN, ...world.operatorFlags(['--log-level=debug', ...flags])], {
+export async function spawnOperator(
+  world: World,
+  flags: string[] = [],
+  env: Record<string, string> = {},
+): Promise<OperatorProcess> {
+  const { operator, compiled } = await ask<Programs>(inject('broker'), 'programs');
+  const child = spawn(process.execPath, [operator, ...world.operatorFlags(['--log-level=debug', ...flags])], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ...env },
+    env: { ...process.env, NODE_COMPILE_CACHE: compiled, ...env },
   });
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => {
