@@ -104,7 +104,9 @@ async function keepRunning(world: World, operatorKubeconfigPath: string) {
   const run = async (flags: string[]): Promise<void> => {
     while (isWanted) {
       running = spawnOperator(world, [`--kubeconfig=${kubeconfig}`, ...flags]);
-      await (await running).exited;
+      await (
+        await running
+      ).exited;
     }
   };
   let done = Promise.resolve();

@@ -26,7 +26,11 @@
  * A change in place of what an order sends is judged by the look: the template and the member allow it, the rollout may continue,
  * at most `maxUnavailable` members (or one) are not done, and no server may be stopped that has to stay available. A member
  * that the template can reach in place is deleted only if there are more than `replicas`.
+ *
+ * A status that says that the set is complete, of another spec or of more or fewer members than before, follows from a look of the same
+ * visit, and has the number of its members.
  */
+import { currentReason } from '../../src/api/conditions.ts';
 import {
   PAUSED_ANNOTATION,
   SERVER_PLURAL,
@@ -153,7 +157,10 @@ export class SetWatch {
   #follow(sender: Sender, request: CallOptions, { store, namespace, name, part }: Place): Follower | undefined {
     const { controller, reconcileID } = logFields();
     const { method = 'GET' } = request;
-    if (namespace === undefined || part !== undefined) return undefined;
+    if (namespace === undefined) return undefined;
+    if (part === 'status' && name !== undefined && store.plural === SET_PLURAL)
+      return this.#followStatus({ namespace, name }, this.#looks.get(reconcileID));
+    if (part !== undefined) return undefined;
     if (method === 'GET') {
       const isLook = store.plural === SET_PLURAL || name === undefined;
       if (controller !== SET_SINGULAR || !isLook) return undefined;
@@ -219,6 +226,31 @@ export class SetWatch {
       },
       answered: () => undefined,
     };
+  }
+
+  #followStatus({ namespace, name }: { namespace: string; name: string }, look: Look | undefined): Follower {
+    const { sets } = this.#parts.api;
+    return {
+      processed: (work) => {
+        const before = sets.get(namespace, name);
+        const answer = work();
+        if (!(answer instanceof KubeError)) this.#judgeStatus(before, answer as VirtualServerSet, look);
+        return answer;
+      },
+      answered: () => undefined,
+    };
+  }
+
+  #judgeStatus(before: VirtualServerSet | undefined, set: VirtualServerSet, look: Look | undefined): void {
+    const isKnown = (['observedGeneration', 'replicas', 'terminatingReplicas'] as const).every(
+      (field) => before?.status?.[field] === set.status?.[field],
+    );
+    if (currentReason(set.status?.conditions) !== 'Available' || isKnown) return;
+    const members = look?.objects && membersOf(set, look.objects).filter(isAlive).length;
+    if (members !== set.status?.replicas)
+      this.#report(
+        `${keyOf(set)} is shown as complete with ${set.status?.replicas} members, and its look had ${members ?? 'none'}`,
+      );
   }
 
   /** An operator must not repeat at once what the API server refuses. */

@@ -4707,6 +4707,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
+    name: 'believes its cache that a set is as its spec wants it',
+    file: 'src/virtual-server-set/decision/set-plan.ts',
+    find: '(weighty.length > 0 || completes)',
+    replace: 'weighty.length > 0',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/reconciler.test.ts'],
+  },
+  {
+    name: 'lists the members of a complete set at every visit',
+    file: 'src/virtual-server-set/decision/set-status.ts',
+    find: "verdict.reason === 'Available' && !hasSameMembers(set, counts)",
+    replace: "verdict.reason === 'Available'",
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/reconciler.test.ts'],
+  },
+  {
     name: 'creates members next to an unresolved one',
     file: 'src/virtual-server-set/decision/set-plan.ts',
     find: 'const isStopped = unresolved.length > 0 || blocked.length > 0 || refused !== undefined;',
@@ -4849,7 +4863,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'creates members from a cache',
     file: 'src/virtual-server-set/decision/set-plan.ts',
-    find: 'const look = weighty.length > 0 && !seen.live;',
+    find: 'const look = !seen.live && (weighty.length > 0 || completes);',
     replace: 'const look = false;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },

@@ -42,7 +42,7 @@ export interface Surroundings {
 }
 
 export interface SetPlan {
-  /** List the objects at the API server, and plan again: there is something to do that no cache may decide. */
+  /** List the objects at the API server, and plan again: there is something to do or to say that no cache may decide. */
   look: boolean;
   /** In this order. */
   actions: SetAction[];
@@ -60,12 +60,9 @@ export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, 
   const situation = situationOf(set, groups, now);
   const isIdle = set.metadata.deletionTimestamp !== undefined || set.spec.paused;
   const { quiet, weighty } = isIdle ? { quiet: [], weighty: [] } : actionsOf(situation, groups);
-  const look = weighty.length > 0 && !seen.live;
-  return {
-    look,
-    actions: look ? quiet : [...quiet, ...weighty],
-    ...statusOf(situation, held),
-  };
+  const { completes, ...shown } = statusOf(situation, held);
+  const look = !seen.live && (weighty.length > 0 || completes);
+  return { look, actions: look ? quiet : [...quiet, ...weighty], ...shown };
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The status of a set: counts, revisions, conditions, and when they change by time alone. Pure. */
 import { hasTrait, type ReadyReason, type SetReason } from '../../api/conditions.ts';
 import { SET_LABEL } from '../../api/names.ts';
-import type { VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
+import type { VirtualServerSet, VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
 import { timestamp } from '../../base/duration.ts';
 import { withCondition, withVerdict, type Verdict } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
@@ -16,10 +16,14 @@ export interface WithheldAction {
   message: string;
 }
 
+/**
+ * `completes`: the status says that the set is as its spec wants it, of a spec or of members that it did not show before. A cache may
+ * still lack a member that the set has just created: a set that was scaled to zero would say that it has none.
+ */
 export function statusOf(
   situation: Situation,
   held?: WithheldAction,
-): { status: VirtualServerSetStatus; afterMs?: number } {
+): { status: VirtualServerSetStatus; completes: boolean; afterMs?: number } {
   const { set, now, members, alive, updated, outdated, isAvailable, limits, unresolved } = situation;
   const { metadata, spec, status: before } = set;
   const { generation } = metadata;
@@ -58,22 +62,27 @@ export function statusOf(
     conditions: withCondition(conditions, 'Paused', paused, generation, now),
   };
   const afterMs = nextMs(situation, verdict, Date.parse(lastProgressTime));
-  return { status, afterMs };
+  const completes = verdict.reason === 'Available' && !hasSameMembers(set, counts);
+  return { status, completes, afterMs };
 }
 
 type Counts = Record<'replicas' | 'terminatingReplicas' | 'updatedReplicas' | 'availableReplicas', number>;
 
+/** True if the status shows as many members for this spec. */
+function hasSameMembers({ metadata, status }: VirtualServerSet, counts: Counts): boolean {
+  const isSame = (['replicas', 'terminatingReplicas', 'updatedReplicas'] as const).every(
+    (count) => status?.[count] === counts[count],
+  );
+  return isSame && status?.observedGeneration === metadata.generation;
+}
+
 /** True if the set changed, made progress, or has something to do again: a member that is lost is no progress. */
 function hasProgressed(situation: Situation, counts: Counts): boolean {
-  const { metadata, status } = situation.set;
-  if (status?.observedGeneration !== metadata.generation) return true;
-  const wasComplete = status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
-  const isSame = (['replicas', 'terminatingReplicas', 'updatedReplicas'] as const).every(
-    (count) => status[count] === counts[count],
-  );
-  return (
-    (wasComplete && !isComplete(situation)) || !isSame || counts.availableReplicas > (status.availableReplicas ?? 0)
-  );
+  const { set } = situation;
+  const { conditions, availableReplicas = 0 } = set.status ?? {};
+  const wasComplete = conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+  const hasToWork = wasComplete && !isComplete(situation);
+  return hasToWork || !hasSameMembers(set, counts) || counts.availableReplicas > availableReplicas;
 }
 
 function verdictOf(

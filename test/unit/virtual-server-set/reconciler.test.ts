@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
-import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
+import type { VirtualServerSet, VirtualServerSetStatus } from '../../../src/api/virtual-server-set.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { currentReason } from '../../../src/api/conditions.ts';
 import type { Observer } from '../../../src/controller/observer.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import type { SetAction } from '../../../src/virtual-server-set/decision/set-plan.ts';
+import { planSet, type SetAction } from '../../../src/virtual-server-set/decision/set-plan.ts';
 import { SetReconciler } from '../../../src/virtual-server-set/reconciler.ts';
 import { member, NOW, webSet } from '../../fixtures/virtual-server-set.ts';
 
@@ -17,12 +17,16 @@ function reconciling(
     /** What the API server has; `null`: the set is gone. */
     live?: VirtualServerSet | null;
     objects?: VirtualServer[];
+    /** What the cache has, if not the same. */
+    known?: VirtualServer[];
     replicas?: number;
+    status?: VirtualServerSetStatus;
     /** The operator only observes; whether it may report. */
     observer?: { reports: boolean };
   } = {},
 ) {
   let set = webSet({ replicas: options.replicas ?? 3 });
+  if (options.status) set = { ...set, status: options.status };
   const done: string[] = [];
   const reads: string[] = [];
   const written: (number | undefined)[] = [];
@@ -33,7 +37,7 @@ function reconciling(
   const withholds = (...[, , ...actions]: string[]): void => void withheld.push(...actions);
   const stopping = new AbortController();
   const reconciler = new SetReconciler({
-    known: () => options.objects ?? [],
+    known: () => options.known ?? options.objects ?? [],
     sets: {
       get: () => {
         reads.push('set');
@@ -69,6 +73,10 @@ function reconciling(
   const statusNow = () => set.status;
   return { visit, done, reads, written, events, reasons, clock, stopping, withheld, statusNow };
 }
+
+/** What a set of one is shown as once its member is available. */
+const COMPLETE = ((set = webSet({ replicas: 1 })): VirtualServerSetStatus =>
+  planSet(set, { objects: [member(set, 0)], live: true }, NOW).status)();
 
 const CREATES = ['create web-0', 'create web-1', 'create web-2'];
 
@@ -117,12 +125,41 @@ describe('the reconciler of sets', () => {
     expect(done).toEqual(['create web-0', 'create web-2']);
   });
 
+  it('is not shown as scaled to zero while its cache lacks a member that it has created', async () => {
+    const set = webSet({ replicas: 0 });
+    const { visit, done, reads, reasons, written } = reconciling({ replicas: 0, known: [], objects: [member(set, 0)] });
+    await visit();
+    expect([done, reads]).toEqual([['delete web-0'], ['set', 'members']]);
+    expect([reasons, written]).toEqual([['Scaling'], [1]]);
+  });
+
+  it('is shown as complete once a list has shown that it is, and needs no other list for that', async () => {
+    const { visit, reads, reasons, clock } = reconciling({ replicas: 0 });
+    await visit();
+    clock.monotonic = 2000;
+    await visit();
+    expect([reads, reasons]).toEqual([['set', 'members'], ['Available']]);
+  });
+
+  it('needs no list to be complete again once a member is available', async () => {
+    const set = webSet({ replicas: 1 });
+    const { status } = planSet(set, { objects: [member(set, 0, { reason: 'Unreachable' })], live: true }, NOW);
+    const { visit, reads, reasons } = reconciling({ replicas: 1, status, objects: [member(set, 0)] });
+    await visit();
+    expect([reads, reasons]).toEqual([[], ['Available']]);
+  });
+
   it('waits for its cache if that is behind', async () => {
     const set = webSet({ replicas: 1, labels: { tier: 'web' } });
     const { metadata, ...old } = member(set, 0);
     const known = [{ ...old, metadata: { ...metadata, annotations: {} } }];
     const conflict = new KubeError('Conflict', 'the object has been modified');
-    const { visit } = reconciling({ objects: known, replicas: known.length, perform: () => Promise.reject(conflict) });
+    const { visit } = reconciling({
+      objects: known,
+      replicas: known.length,
+      status: COMPLETE,
+      perform: () => Promise.reject(conflict),
+    });
     expect(await visit()).toEqual({ requeueAfterMs: 30_000 });
   });
 
@@ -222,7 +259,7 @@ describe('the reconciler of sets', () => {
 
   it('writes no template to members without a live read of the set, which costs no list', async () => {
     const before = member(webSet({ replicas: 1, labels: { tier: 'db' } }), 0);
-    const { visit, done, reads } = reconciling({ replicas: 1, objects: [before] });
+    const { visit, done, reads } = reconciling({ replicas: 1, status: COMPLETE, objects: [before] });
     await visit();
     expect([done, reads]).toEqual([['update web-0'], ['set']]);
   });
@@ -241,6 +278,7 @@ describe('the reconciler of sets', () => {
     const live = webSet({ replicas: 2, labels: { tier: 'web' } });
     const { visit, done, reads } = reconciling({
       replicas: 1,
+      status: COMPLETE,
       live,
       objects: [member(webSet({ labels: { a: 'b' } }), 0)],
     });
