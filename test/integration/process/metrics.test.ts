@@ -11,6 +11,9 @@ import { spawnOperator } from '../support/process.ts';
 import { pageUrl, scrape, valueOf, type Family } from '../support/scrape.ts';
 import { createWorld, type World } from '../support/world.ts';
 
+const { version } = JSON.parse(await readFile(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
 const METRICS = '--metrics-bind-address=127.0.0.1:0';
 const SERVERS = { controller: 'virtualserver' };
 const CREATED = { operation: 'createServer', result: 'success' };
@@ -100,7 +103,7 @@ describe('the metrics of an operator', () => {
     expect(values('vps_operator_provisioning_duration_seconds_sum')).toBeGreaterThanOrEqual(0.3);
     expect(values('controller_runtime_max_concurrent_reconciles', SERVERS)).toBe(4);
     expect(values('leader_election_master_status', { name: 'vps-operator' })).toBe(1);
-    expect(values('vps_operator_build_info', { version: 'development' })).toBe(1);
+    expect(values('vps_operator_build_info', { version })).toBe(1);
     expect(values('vps_operator_interval_stretch_ratio', { interval: 'poll' })).toBe(1);
     for (const name of ['workqueue_adds_total', 'workqueue_queue_duration_seconds_count'])
       expect(values(name, { name: 'virtualserver' })).toBeGreaterThan(0);
