@@ -24,8 +24,6 @@ export default defineConfig({
           name: 'unit',
           isolate: false,
           include: ['test/unit/**/*.test.ts'],
-          // Tests count objects with v8.queryObjects, of which Node warns.
-          execArgv: ['--disable-warning=ExperimentalWarning'],
         },
       },
       {

@@ -1,5 +1,7 @@
-import { queryObjects } from 'node:v8';
-import { describe, expect, it } from 'vitest';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { CreateLimit, pastOrders } from '../../../../src/virtual-server/shared/limits.ts';
 import { ATTEMPTED, web, webWith } from '../../../fixtures/decision.ts';
@@ -7,14 +9,25 @@ import { ATTEMPTED, web, webWith } from '../../../fixtures/decision.ts';
 const HOUR_MS = 3_600_000;
 const NOW = Date.UTC(2026, 0, 2);
 
-/**
- * Runs `work` and returns how many more Maps are alive after it: a limit keeps one for each namespace that it
- * remembers.
- */
-function mapsKeptBy(work: () => void): number {
-  const before = queryObjects(Map, { format: 'count' });
-  work();
-  return queryObjects(Map, { format: 'count' }) - before;
+/** Resolves to how many Maps are alive of those made since the call: a limit keeps one for each namespace that it remembers. */
+function countMaps(): () => Promise<number> {
+  const made: WeakRef<object>[] = [];
+  class Counted<K, V> extends Map<K, V> {
+    constructor(entries?: Iterable<[K, V]>) {
+      super(entries);
+      made.push(new WeakRef(this));
+    }
+  }
+  vi.stubGlobal('Map', Counted);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  return async () => {
+    // A WeakRef keeps its target until the turn ends that made or read it.
+    await nextTurn();
+    collect();
+    return made.filter((ref) => ref.deref() !== undefined).length;
+  };
 }
 
 /** Reserves a create; returns the ms until the next is free, 0 if this one was. */
@@ -99,24 +112,23 @@ describe('CreateLimit', () => {
     expect(reserve(limit, 'ns', 'u1', 0)).toBe(30 * 60_000);
   });
 
-  it('has no limit at 0, and remembers nothing then', () => {
+  it('has no limit at 0, and remembers nothing then', async () => {
     const limit = new CreateLimit(0);
-    const kept = mapsKeptBy(() => {
-      for (let index = 0; index < 1_000; index++) limit.reserve(`ns${index}`, 'u', 0);
-    });
-    expect(kept).toBe(0);
+    const kept = countMaps();
+    for (let index = 0; index < 1_000; index++) limit.reserve(`ns${index}`, 'u', 0);
+    expect(await kept()).toBe(0);
     for (let index = 0; index < 1_000; index++) expect(reserve(limit, 'ns', `u${index}`, 0)).toBe(0);
   });
 
-  it('forgets namespaces without a create in the last hour', () => {
+  it('forgets namespaces without a create in the last hour', async () => {
     const limit = new CreateLimit(60);
-    const reserveAll = (): void => {
-      for (let index = 0; index < 1_000; index++) limit.reserve(`ns${index}`, 'u', index);
-      limit.reserve('ns0', 'u', 1_000);
-    };
-    expect(mapsKeptBy(reserveAll)).toBe(1_000);
-    // What remains: the map of `ns0`, which came last, and the new one.
-    expect(mapsKeptBy(() => limit.reserve('new', 'u', HOUR_MS + 999))).toBe(2 - 1_000);
+    const kept = countMaps();
+    for (let index = 0; index < 1_000; index++) limit.reserve(`ns${index}`, 'u', index);
+    limit.reserve('ns0', 'u', 1_000);
+    expect(await kept()).toBe(1_000);
+    limit.reserve('new', 'u', HOUR_MS + 999);
+    // The map of `ns0`, which came last, and the new one.
+    expect(await kept()).toBe(2);
   });
 });
 
