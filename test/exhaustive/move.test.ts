@@ -104,9 +104,8 @@ async function keepRunning(world: World, operatorKubeconfigPath: string) {
   const run = async (flags: string[]): Promise<void> => {
     while (isWanted) {
       running = spawnOperator(world, [`--kubeconfig=${kubeconfig}`, ...flags]);
-      await (
-        await running
-      ).exited;
+      const { exited } = await running;
+      await exited;
     }
   };
   let done = Promise.resolve();
