@@ -61,6 +61,8 @@ const FEATURES: Readonly<Record<string, RegExp>> = {
   'named-power': /PUT-power|PUT-dormant|POST-reboot/,
   'named-set-change': /PATCH-server|PATCH-member/,
   'named-set-change-stop': /PATCH-server|PATCH-member|PUT-power/,
+  'late-name-life': /POST-servers/,
+  'held-life': /POST-servers/,
 };
 const BOUND_MS = 120_000;
 /** After this many requests, or this much silence (ms), the new leader has done all it can. */
@@ -106,7 +108,7 @@ class ReplicaPlan {
   }
 
   async run(arena: Arena, name: string): Promise<Result> {
-    const { provider, api, asksNobody, flags = [] } = this.#scenario;
+    const { provider, api, world, asksNobody, flags = [] } = this.#scenario;
     const { skewMs = 0, earlyWord } = this.#trouble ?? {};
     const intercept: Interceptor = (label, exchange, sender) => this.#meet(label, exchange, sender);
     const stage = await Stage.open({
@@ -117,6 +119,7 @@ class ReplicaPlan {
       intercept,
       ...(provider && { provider }),
       ...(api && { api }),
+      ...(world && { world }),
       ...(asksNobody && { asksNobody }),
       flags: [...flags, ...(earlyWord ? [PATIENT_CREATE] : [])],
     });

@@ -16,6 +16,7 @@ import { PUBLIC_SERVICE } from './public-service.ts';
 import { recordOf } from '../fixtures/records.ts';
 import { SETS } from './sets.ts';
 import type { Stage } from './stage.ts';
+import { FAILING_WORLDS, WORLDS, type World } from './worlds.ts';
 import { WORSE } from './worse.ts';
 
 export interface Scenario {
@@ -23,6 +24,8 @@ export interface Scenario {
   provider?: Unusual;
   /** The provider's API; as documented if left out. */
   api?: ApiName;
+  /** What the provider does where the sources leave it open. */
+  world?: World;
   /** Additional operator flags. */
   flags?: readonly string[];
   /** Whether the operator reaches the provider only through an HTTP proxy. */
@@ -267,25 +270,47 @@ const WITH_NAMES = [
   'cancelled-elsewhere',
 ];
 
-const playedAgain = (prefix: string, names: readonly string[], way: Partial<Scenario>): Record<string, Scenario> =>
+/** Played in each of the worlds. */
+const IN_WORLDS = ['life', 'deleted-during-task'];
+const IN_FAILING_WORLDS = ['named-failed-task', 'named-failed-task-deleted'];
+
+/** The scenarios of these names, in another way, under a name with this beginning. */
+const playedAgain = (
+  scenarios: Readonly<Record<string, Scenario>>,
+  prefix: string,
+  names: readonly string[],
+  way: Partial<Scenario>,
+): Record<string, Scenario> =>
   Object.fromEntries(
-    Object.entries(DOCUMENTED).flatMap(([name, scenario]) =>
+    Object.entries(scenarios).flatMap(([name, scenario]) =>
       names.includes(name) ? [[`${prefix}-${name}`, { ...scenario, ...way }]] : [],
     ),
   );
 
+const playedIn = (
+  worlds: Readonly<Record<string, World>>,
+  scenarios: Readonly<Record<string, Scenario>>,
+  names: readonly string[],
+): Record<string, Scenario> =>
+  Object.assign(
+    {},
+    ...Object.entries(worlds).map(([name, world]) => playedAgain(scenarios, name, names, { ...NAMED, world })),
+  ) as Record<string, Scenario>;
+
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...DOCUMENTED,
-  ...playedAgain('public', PUBLIC, ANONYMOUS),
-  ...playedAgain('named', WITH_NAMES, NAMED),
+  ...playedAgain(DOCUMENTED, 'public', PUBLIC, ANONYMOUS),
+  ...playedAgain(DOCUMENTED, 'named', WITH_NAMES, NAMED),
   ...PUBLIC_SERVICE,
   ...NAMED_ORDERS,
+  ...playedIn(WORLDS, DOCUMENTED, IN_WORLDS),
+  ...playedIn(FAILING_WORLDS, PUBLIC_SERVICE, IN_FAILING_WORLDS),
 };
 
 /** See `Part.situationAt`. */
 export function situationAt(name: string, label: string, before: readonly string[]): string {
-  const { api, flags, isProxied, provider } = SCENARIOS[name] ?? {};
-  const setting = JSON.stringify([api, flags, isProxied]);
+  const { api, world, flags, isProxied, provider } = SCENARIOS[name] ?? {};
+  const setting = JSON.stringify([api, world, flags, isProxied]);
   // No object's fate depends on the answer.
   if (!isAboutState(label)) return `${setting} ${label}`;
   const past = before.filter(isAboutState);

@@ -22,6 +22,7 @@ import type { Scenario, Unusual } from './scenarios.ts';
 import { SshHost } from './ssh-host.ts';
 import { Traffic, type Interceptor } from './traffic.ts';
 import { PROXY_PASSWORD, Tunnels } from './tunnels.ts';
+import type { World } from './worlds.ts';
 
 interface StageOptions {
   arena: Arena;
@@ -34,6 +35,7 @@ interface StageOptions {
   provider?: Unusual;
   /** The provider's API; as documented if left out. */
   api?: ApiName;
+  world?: World;
   flags?: readonly string[];
   isProxied?: true;
   asksNobody?: true;
@@ -122,10 +124,10 @@ export class Stage {
   static async open(options: StageOptions): Promise<Stage> {
     const tokens: string[] = [];
     const newToken = (): string => tokens[tokens.push(randomUUID()) - 1] ?? '';
-    const { api = 'documented' } = options;
+    const { api = 'documented', world = {} } = options;
     // A double keeps no number of a task beyond 2^53.
     const firstTask = api === 'public' ? 2n ** 53n : 1001;
-    const simulator = await startSimulator({ api, firstTask, taskDurationMs: Infinity, newToken });
+    const simulator = await startSimulator({ ...world, api, firstTask, taskDurationMs: Infinity, newToken });
     const upstream = { origin: simulator.baseUrl, dispatcher: options.arena.provider };
     const provider = await startProxy({ upstream, onExchange: (exchange) => stage.traffic.toProvider(exchange) });
     simulator.setOrigin(provider.origin);
