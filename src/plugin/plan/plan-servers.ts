@@ -2,7 +2,7 @@
 import type { ServerCatalogStatus } from '../../api/server-catalog.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { Condition, ObjectMeta } from '../../api/meta.ts';
-import { changesInPlace, lockedDifference, orderDifference } from '../../api/ordered-fields.ts';
+import { changesInPlace, lockedDifference, orderDifference, type OrderedField } from '../../api/ordered-fields.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { mirrorIn } from '../../api/record.ts';
 import { isPaused } from '../../api/server-state.ts';
@@ -32,6 +32,7 @@ import { endTimeOf } from '../state/ends.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { expectedPrice, type Expected } from '../state/expected-price.ts';
 import { diskText, furtherTexts } from '../state/requested.ts';
+import { powerChangeOf, powerOfNew } from './plan-power.ts';
 
 /** `none`: nothing to do. `refuse`: the API server or the operator would not do it. */
 export const VERBS = ['order', 'adopt', 'replace', 'cancel', 'release', 'change', 'delete', 'refuse', 'none'] as const;
@@ -105,9 +106,9 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
     case 'order':
       return orderOf(after, scene, fields);
     case 'adopt':
-      return adoptionBy(after, operation.identifier, scene, fields);
+      return withPower(adoptionBy(after, operation.identifier, scene, fields), after);
     case 'takeOver':
-      return takeOverBy(after, [operation.giver, ...operation.others], scene, fields);
+      return withPower(takeOverBy(after, [operation.giver, ...operation.others], scene, fields), after);
     case 'park': {
       const { reason, message } = operation.verdict;
       // It only waits, as its annotation or that of another object asks.
@@ -125,10 +126,16 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       if (impossible !== undefined)
         return { verb: 'refuse', detail: joined(fields, `${impossible}; ${insteadOf(after.metadata.name)}`) };
       const change = inPlace === '' ? '' : `changes ${serverOf(after)} ${inPlace}`;
-      const changes = [change, endText(after, scene.now)].filter((text) => text !== '');
+      const power = powerChangeOf(before, after, scene, serverOf(after));
+      const changes = [change, power, endText(after, scene.now)].filter((text) => text !== '');
       return { verb: 'change', detail: joined(fields, changes.join('; ')), ...(resized && { resized: [resized] }) };
     }
   }
+}
+
+function withPower(outcome: Outcome, { spec }: VirtualServer): Outcome {
+  const power = outcome.verb === 'adopt' ? powerOfNew(spec, false) : '';
+  return power === '' ? outcome : { ...outcome, detail: `${outcome.detail}; ${power}` };
 }
 
 /** `text`: the fields that change without a new server, whether that stops the server, and what it costs then; '' if none. */
@@ -154,10 +161,7 @@ export function changeInPlaceOf(before: VirtualServer | undefined, after: Virtua
   if (changed.length === 0) return { text: '' };
   if (cannotChange(after, scene))
     return { text: '', impossible: 'ChangeUnavailable: the provider has no call to change a server' };
-  const mayWait = changed.includes('product') || changed.includes('diskSize');
-  const how = changed.includes('advanced')
-    ? 'shuts the server down and starts it again if the provider needs that'
-    : `the server keeps running${mayWait && policy === 'AllowStop' ? ', unless the resize waits for a restart' : ''}`;
+  const how = POWERED[after.spec.power ?? 'On'] ?? stopText(changed, policy);
   const waits = isPending(before, 'ChangeLimited') ? ', and waits while the price limit leaves no room' : '';
   const text = `in place (${changed.join(', ')}): ${how}${waits}`;
   if (changed.every((field) => field === 'serverName')) return { text };
@@ -166,6 +170,19 @@ export function changeInPlaceOf(before: VirtualServer | undefined, after: Virtua
   const price = ({ price: amount, estimated }: Expected): string =>
     amount === undefined ? 'unknown' : `${estimated === true ? 'about ' : ''}${priceText(amount)}`;
   return { text: `${text}, price ${price(resized.before)} → ${price(resized.after)}`, resized };
+}
+
+/** A change neither stops nor starts a server that is to be off. */
+const POWERED: Readonly<Partial<Record<string, string>>> = {
+  Off: 'the server stays off',
+  Dormant: 'once the server has woken up',
+};
+
+/** Whether the change stops a server that runs. */
+function stopText(changed: readonly OrderedField[], policy: VirtualServerSpec['changePolicy']): string {
+  if (changed.includes('advanced')) return 'shuts the server down and starts it again if the provider needs that';
+  const mayWait = changed.includes('product') || changed.includes('diskSize');
+  return `the server keeps running${mayWait && policy === 'AllowStop' ? ', unless the resize waits for a restart' : ''}`;
 }
 
 /** Whether the server has the value: it may differ from the earlier spec. */
@@ -330,7 +347,13 @@ function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {
   const what = [`orders ${product}`, `disk ${diskText(after.spec)}`, ...furtherTexts(after.spec)].join(', ');
   return {
     verb: 'order',
-    detail: [joined(fields, what), limitText(after.metadata.namespace, scene), problem?.text, endText(after, scene.now)]
+    detail: [
+      joined(fields, what),
+      powerOfNew(after.spec, true),
+      limitText(after.metadata.namespace, scene),
+      problem?.text,
+      endText(after, scene.now),
+    ]
       .filter(Boolean)
       .join('; '),
     ordered: [{ name: after.metadata.name, ...priceOfOrder(after, scene) }],

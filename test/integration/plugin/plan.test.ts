@@ -10,6 +10,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { ADOPT_ANNOTATION, API_VERSION, SET_KIND } from '../../../src/api/names.ts';
 import type { PlannedChange } from '../../../src/plugin/plan/plan-servers.ts';
+import type { ApiName } from '../../../src/simulator/variants.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { ED25519, PRIVATE_KEYS, SECRET } from '../../fixtures/public-keys.ts';
 import { putCatalog } from '../support/catalog.ts';
@@ -23,11 +24,11 @@ import { createWorld, type World } from '../support/world.ts';
 const folder = usePlugin();
 const { guarded } = useGuards();
 
-async function guardedWorld(): Promise<{ world: World; plugin: Plugin }> {
+async function guardedWorld(api: ApiName = 'documented'): Promise<{ world: World; plugin: Plugin }> {
   const { kubeconfigPath, operatorKubeconfigPath } = guarded;
   // A plan looks at all namespaces, and two worlds with the same identifier would seem to hold one server.
   const newIdentifier = (): string => `vs${randomUUID().slice(0, 8)}`;
-  const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath, simulator: { newIdentifier } });
+  const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath, simulator: { newIdentifier, api } });
   return { world, plugin: await createPlugin(folder(), world.namespace, kubeconfigPath) };
 }
 
@@ -209,6 +210,31 @@ it('orders, adopts and cancels what it said', async () => {
   expect(world.simulator.ledger.creates()).toHaveLength(1);
   expect((await world.get('adopted'))?.status?.identifier).toBe(identifier);
   expect(verbs((await planned(plugin, '-f', path)).plan)).toEqual({ new: 'none', adopted: 'none' });
+});
+
+it('says that a server stops before its power is switched off', async () => {
+  const { world, plugin } = await guardedWorld('public');
+  await putCatalog(world);
+  await readyServer(world, 'web');
+  await readyServer(world, 'same');
+  const path = await folderOf({
+    // Unquoted in YAML, Off is false.
+    'web.json': JSON.stringify(virtualServer('web', withSpec({ power: 'Off' }))),
+    'new.yaml': [virtualServer('new', withSpec({ power: 'Dormant' }))],
+    'same.yaml': [virtualServer('same')],
+  });
+  const before = await stateOf(world);
+  const { plan, code } = await planned(plugin, '-f', path);
+  expect([code, verbs(plan)]).toEqual([0, { web: 'change', new: 'order', same: 'none' }]);
+  expect(detailOf(plan, 'web')).toMatch(/^spec.power \(unset → Off\): stops server \w+: asks its system to shut down/);
+  expect(detailOf(plan, 'new')).toContain('; then makes the server dormant: switches it off by force');
+  expect(await stateOf(world)).toBe(before);
+  const detailed = ['vps', 'plan', '--detailed-exitcode', '-f', join(path, 'web.json')];
+  const shown = await plugin.kubectl(detailed);
+  expect([shown.code, shown.stdout]).toEqual([2, expect.stringContaining('and never uses force; it costs as much')]);
+  await succeed(guarded.admin, ['apply', '-f', join(path, 'web.json'), '--namespace', world.namespace]);
+  await world.waitForReason('web', 'PoweredOff', 'Ready');
+  expect((await plugin.kubectl(detailed)).code).toBe(0);
 });
 
 it('reads the SSH keys in Secrets as the operator does, and shows none of them', async () => {
