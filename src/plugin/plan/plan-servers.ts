@@ -3,6 +3,7 @@ import type { ServerCatalogStatus } from '../../api/server-catalog.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { Condition, ObjectMeta } from '../../api/meta.ts';
 import { changesInPlace, lockedDifference, orderDifference, type OrderedField } from '../../api/ordered-fields.ts';
+import { userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { mirrorIn } from '../../api/record.ts';
 import { isPaused } from '../../api/server-state.ts';
@@ -82,6 +83,8 @@ export interface Scene {
   missing: (namespace: string, secrets: readonly string[]) => string | undefined;
   /** What is wrong with a text of a Secret that should hold SSH public keys; undefined: nothing, or it is not known. */
   wrongKeys: (namespace: string, from: SshKeyFrom) => string | undefined;
+  /** Why the operator would send no user data from there, with the reason; undefined: it would, or it is not known. */
+  wrongUserData: (namespace: string, source: UserDataSource) => string | undefined;
   /** ms since the epoch. */
   now: number;
 }
@@ -216,7 +219,7 @@ const wasLetLive = (before: VirtualServer | undefined, { now }: Scene): boolean 
 function secretProblem(
   { metadata: { namespace }, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
   before: VirtualServer | undefined,
-  { missing, wrongKeys }: Pick<Scene, 'missing' | 'wrongKeys'>,
+  { missing, wrongKeys, wrongUserData }: Pick<Scene, 'missing' | 'wrongKeys' | 'wrongUserData'>,
 ): string | undefined {
   const held = before && heldRecord(before);
   const holds = held !== undefined && holdsSomething(held);
@@ -236,10 +239,7 @@ function secretProblem(
     if (problem !== undefined)
       return `SSHKeyNotFound: Secret ${namespace}/${from.name}, named in spec.sshKeysFrom, ${problem}`;
   }
-  const { name: userData } = spec.userDataFrom?.secretKeyRef ?? {};
-  if (userData !== undefined && missing(namespace, [userData]) !== undefined)
-    return `UserDataNotFound: Secret ${namespace}/${userData}, named in spec.userDataFrom, does not exist`;
-  return undefined;
+  return spec.userDataFrom && wrongUserData(namespace, userDataSourceOf(spec.userDataFrom));
 }
 
 /** The first giver that gives its server, as the operator asks them in turn. */
@@ -382,7 +382,7 @@ export function limitText(namespace: string, { servers }: Pick<Scene, 'servers'>
 /** What keeps an object from ordering; `isCertain`: nothing else than that is known. Undefined: nothing does. */
 export function orderProblem(
   object: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
-  scene: Pick<Scene, 'lists' | 'missing' | 'wrongKeys' | 'now'>,
+  scene: Pick<Scene, 'lists' | 'missing' | 'wrongKeys' | 'wrongUserData' | 'now'>,
 ): { text: string; isCertain: boolean } | undefined {
   const missing = secretProblem(object, undefined, scene);
   if (missing !== undefined) return { text: missing, isCertain: true };

@@ -15,6 +15,7 @@ import { applyPatch, wasApplied } from '../../../src/plugin/cluster/merge-patch.
 import { described, lacksNamespace } from '../../../src/plugin/plan/plan-manifests.ts';
 import { render, totalAfter } from '../../../src/plugin/plan/plan-report.ts';
 import { endingOf, outcomeOf, totalOf, type PlannedChange, type Scene } from '../../../src/plugin/plan/plan-servers.ts';
+import { wrongUserDataIn } from '../../../src/plugin/plan/plan-user-data.ts';
 import { outcomeOfSet, playRollout } from '../../../src/plugin/plan/plan-sets.ts';
 import { pricesIn } from '../../../src/virtual-server/decision/price.ts';
 import { LISTS } from '../../integration/support/catalog.ts';
@@ -41,6 +42,7 @@ const sceneOf = (servers: readonly VirtualServer[] = []): Scene => ({
   lists: () => LISTS,
   missing: () => undefined,
   wrongKeys: () => undefined,
+  wrongUserData: () => undefined,
   now: NOW,
 });
 const verbOf = (after: VirtualServer, before?: VirtualServer, servers = [running()]): string =>
@@ -430,6 +432,36 @@ describe('the plan for a server', () => {
     });
     const changed = running({ spec: { ...spec, sshCheck: 'Proxy' } });
     expect(outcomeOf(running({ spec }), changed, scene).verb).toBe('change');
+  });
+
+  it('refuses an order with user data that the operator would not send, and no change of what was ordered', () => {
+    const spec = { userDataFrom: { configMapKeyRef: { name: 'setup', key: 'k' } } };
+    const wrongUserData: Scene['wrongUserData'] = (namespace, { kind, name, key }) =>
+      `UserDataNotFound: ${kind} ${namespace}/${name} ${key}`;
+    const scene = { ...sceneOf(), wrongUserData };
+    const detail = 'UserDataNotFound: ConfigMap default/setup k';
+    expect(outcomeOf(undefined, web({ spec }), scene)).toMatchObject({ verb: 'refuse', detail });
+    expect(outcomeOfSet(undefined, webSet({ spec }), scene)).toMatchObject({ verb: 'refuse', ordered: [] });
+    expect(outcomeOf(undefined, web(), scene).verb).toBe('order');
+    const changed = running({ spec: { ...spec, sshCheck: 'Proxy' } });
+    expect(outcomeOf(running({ spec }), changed, scene).verb).toBe('change');
+  });
+
+  const LONG = 'a'.repeat(32_769);
+  it.each([
+    ['Secret', { type: 'vps-operator.dev/user-data', data: { k: '#!' } }, undefined],
+    [
+      'Secret',
+      { type: '', data: { k: '#!' } },
+      'InvalidSpec: Secret ns/a, named in spec.userDataFrom, is of the type ""',
+    ],
+    ['ConfigMap', { data: { k: '#!' } }, undefined],
+    ['ConfigMap', { data: { k: '' } }, 'UserDataNotFound: ConfigMap ns/a, named in spec.userDataFrom, has no key "k"'],
+    ['ConfigMap', { data: { k: '\ufffd' } }, 'key "k" is no text in UTF-8'],
+    ['ConfigMap', { data: { k: LONG } }, 'key "k" has 32769 characters, more than 32768'],
+  ] as const)('judges user data in a %s as the operator does: %j', (kind, content, says) => {
+    const wrong = wrongUserDataIn('ns', { kind, name: 'a', key: 'k' }, content);
+    expect(wrong).toEqual(says === undefined ? undefined : expect.stringContaining(says));
   });
 
   it('refuses a change to a Secret that does not exist, and no other change', () => {
