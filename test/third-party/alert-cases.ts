@@ -28,6 +28,12 @@ const FAILOVER: Change = {
   vps_operator_parked_creates: { leader: '0x59 stale', standby: always(0) },
 };
 
+/** All servers are Ready with this reason from minute 30 on. */
+const turned = (reason: string): Change => ({
+  ...gauge(servers('True', 'Available'), from(30, 7, 0)),
+  ...gauge(servers('True', reason), from(30, 0, 7)),
+});
+
 interface AlertCase {
   sentence: string;
   /** How the series differ from those of a healthy pair. */
@@ -48,6 +54,18 @@ export const CASES: Record<string, AlertCase[]> = {
       sentence: 'fires nothing when counters restart at zero',
       change: { [RECONCILES]: { leader: '0+20x60 0+20x400', standby: always(0) } },
       minutes: 75,
+      fires: [],
+    },
+    {
+      sentence: 'fires nothing for servers that were shut down on purpose',
+      change: { ...NO_VISITS, ...turned('PoweredOff'), ...gauge(DEPTH, always(0)) },
+      minutes: 200,
+      fires: [],
+    },
+    {
+      sentence: 'fires nothing for servers that are dormant on purpose',
+      change: { ...NO_VISITS, ...turned('Dormant'), ...gauge(DEPTH, always(0)) },
+      minutes: 200,
       fires: [],
     },
     {

@@ -4,17 +4,18 @@ import type { ServerCatalog, ServerCatalogStatus } from '../../api/server-catalo
 import { API_VERSION } from '../../api/names.ts';
 import { similarTo } from '../../base/similar.ts';
 import { publicKeysIn } from '../../api/public-key.ts';
+import { userDataSourceOf } from '../../api/user-data.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { Resource } from '../../kube/resource.ts';
-import { ONLY_METADATA } from '../../kube/kinds.ts';
-import { collectionOf, pathOf } from '../../kube/resource.ts';
+import { collectionOf } from '../../kube/resource.ts';
 import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
 import { readObjects, type Loose } from '../cluster/backups.ts';
 import type { Applied, ClusterView, Tried } from '../cluster/cluster.ts';
 import type { Context } from '../cluster/context.ts';
+import { keyOfNamed, lookAtNamed, type NamedObject, type NamedObjects } from '../cluster/named-objects.ts';
 import { ESTIMATE } from '../state/expected-price.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { wasApplied } from '../cluster/merge-patch.ts';
@@ -33,6 +34,7 @@ import {
   type Scene,
 } from '../plan/plan-servers.ts';
 import { outcomeOfSet } from '../plan/plan-sets.ts';
+import { wrongUserDataIn } from '../plan/plan-user-data.ts';
 import { plural } from '../state/totals.ts';
 
 export interface PlanOptions {
@@ -75,7 +77,7 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
     throw new CommandError(EXIT.usage, 'pass --filename FILE, a folder, or - for standard input');
   if (prune !== (selector !== undefined))
     throw new CommandError(EXIT.usage, '--prune and --selector need each other, as for kubectl apply');
-  const { items, unknown, created, secrets, ignored } = await manifests(context, options);
+  const { items, unknown, created, provided, ignored } = await manifests(context, options);
   const namespaces = [...new Set([...items, ...unknown].map(({ namespace }) => namespace))];
   const around = await surroundings(cluster, namespaces.length === 0 ? [cluster.namespace] : namespaces, context.now());
   const tries: Try[] = [];
@@ -89,22 +91,10 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
     }
     tries.push({ item, tried });
   }
-  // Nobody can have put a Secret into a namespace that does not exist.
+  // Nobody can have put a Secret or a ConfigMap into a namespace that does not exist.
   const present = tries.filter(({ item }) => !missing.has(item.namespace));
-  const { absent, texts, note } = await lookAtSecrets(cluster, present, secrets);
-  const lacking = (namespace: string, names: readonly string[]): string | undefined =>
-    names.map((name) => `${namespace}/${name}`).find((name) => absent.has(name));
-  const wrongKeys: Scene['wrongKeys'] = (namespace, { name, key }) => {
-    const data = texts.get(`${namespace}/${name}`);
-    if (data === undefined) return undefined;
-    const text = Buffer.from(data[key] ?? '', 'base64')
-      .toString('utf8')
-      .trim();
-    if (text === '') return `has no key "${key}"`;
-    const found = publicKeysIn(text);
-    return found.ok ? undefined : `key "${key}": ${found.error}`;
-  };
-  const scene: Scene = { ...around.scene, missing: lacking, wrongKeys };
+  const named = await lookAtNamed(cluster, present.flatMap(namedIn), provided);
+  const scene: Scene = { ...around.scene, ...knownOf(named) };
   const changes = [...tries.map(({ item, tried }) => changeOf(item, tried, scene)), ...unknown];
   if (selector !== undefined) changes.push(...(await pruned(cluster, { items, namespaces, selector }, scene)));
   const prices = new Map(
@@ -122,7 +112,7 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
   );
   const isEstimated = [...prices.values()].some(({ before, after }) => before.estimated ?? after.estimated);
   const about = isEstimated ? [`about: ${ESTIMATE}`] : [];
-  const notes = [...around.notes, ...unchecked, ...note, ...about, ...limitNotes(changes, scene), ...ignored];
+  const notes = [...around.notes, ...unchecked, ...named.notes, ...about, ...limitNotes(changes, scene), ...ignored];
   const report: PlanReport = { changes, prices, notes };
   terminal.out.write(render(report, output, terminal.paint));
   const refused = changes.filter(({ verb }) => verb === 'refuse').length;
@@ -138,7 +128,7 @@ async function manifests(
   items: Item[];
   unknown: PlannedChange[];
   created: Set<unknown>;
-  secrets: Set<string>;
+  provided: Set<string>;
   ignored: string[];
 }> {
   const found: [Loose, string][] = [];
@@ -148,8 +138,8 @@ async function manifests(
   const unknown: PlannedChange[] = [];
   /** Names of the namespaces among the manifests. */
   const created = new Set<unknown>();
-  /** `NAMESPACE/NAME` of the Secrets that the manifests lead to, also by way of another kind, such as SealedSecret. */
-  const secrets = new Set<string>();
+  /** Keys of the Secrets and ConfigMaps that the manifests lead to, also by way of another kind, such as SealedSecret. */
+  const provided = new Set<string>();
   const others = new Map<string, number>();
   for (const [object, file] of found) {
     const { apiVersion, kind, metadata } = object;
@@ -166,8 +156,9 @@ async function manifests(
     if (!isOurs) {
       others.set(word, (others.get(word) ?? 0) + 1);
       if (apiVersion === 'v1' && kind === 'Namespace') created.add(metadata?.name);
-      if (word.endsWith('Secret') && typeof metadata?.name === 'string')
-        secrets.add(`${namespaceOf(metadata, cluster)}/${metadata.name}`);
+      const made = (['Secret', 'ConfigMap'] as const).find((one) => word.endsWith(one));
+      if (made !== undefined && typeof metadata?.name === 'string')
+        provided.add(keyOfNamed({ kind: made, namespace: namespaceOf(metadata, cluster), name: metadata.name }));
       continue;
     }
     if (typeof metadata?.name !== 'string')
@@ -180,7 +171,7 @@ async function manifests(
     items,
     unknown,
     created,
-    secrets,
+    provided,
     ignored: counts.length === 0 ? [] : [`not examined: ${counts.join(', ')}`],
   };
 }
@@ -195,57 +186,42 @@ function unknownKind(word: string): string {
 const namespaceOf = (metadata: { namespace?: unknown }, { namespace }: ClusterView): string =>
   typeof metadata.namespace === 'string' ? metadata.namespace : namespace;
 
-interface Secrets {
-  /** `NAMESPACE/NAME` of those that do not exist. */
-  absent: Set<string>;
-  /** The data of those that should hold SSH public keys, in base64. */
-  texts: Map<string, Partial<Record<string, string>>>;
-  note: string[];
-}
-
-/** The Secrets that the objects name. Of those with an API key, the API server sends no data. `provided`: by the manifests. */
-async function lookAtSecrets(
-  cluster: ClusterView,
-  tries: readonly Try[],
-  provided: ReadonlySet<string>,
-): Promise<Secrets> {
-  const absent: Secrets['absent'] = new Set();
-  const texts: Secrets['texts'] = new Map();
-  const wanted = new Map<string, { namespace: string; name: string; hasKeys: boolean }>();
-  for (const { item, tried } of tries)
-    for (const { name, hasKeys } of tried.after === undefined ? [] : secretsIn(item.kind, tried.after)) {
-      const key = `${item.namespace}/${name}`;
-      wanted.set(key, { namespace: item.namespace, name, hasKeys: hasKeys || wanted.get(key)?.hasKeys === true });
-    }
-  for (const [key, { namespace, name, hasKeys }] of wanted) {
-    if (provided.has(key)) continue;
-    const path = pathOf({ apiVersion: 'v1', plural: 'secrets' }, namespace, name);
-    const how = hasKeys ? {} : { accept: ONLY_METADATA };
-    try {
-      const found = await cluster.ask({ path, ...how, absent: name });
-      if (found === undefined) absent.add(key);
-      else if (hasKeys) texts.set(key, (found as { data?: Partial<Record<string, string>> }).data ?? {});
-    } catch (error) {
-      if (!(error instanceof CommandError)) throw error;
-      const note =
-        'not checked whether the Secrets exist, and whether SSH keys in them are valid: you may not read them';
-      return { absent, texts, note: [note] };
-    }
-  }
-  return { absent, texts, note: [] };
-}
-
-/** The Secrets that an order needs. */
-function secretsIn(kind: string, after: unknown): { name: string; hasKeys: boolean }[] {
-  if (kind !== SERVER_KIND && kind !== SET_KIND) return [];
+/** The Secrets and ConfigMaps that an order needs. */
+function namedIn({ item: { kind, namespace }, tried: { after } }: Try): NamedObject[] {
+  if (after === undefined || (kind !== SERVER_KIND && kind !== SET_KIND)) return [];
   const { spec } = after as VirtualServer | VirtualServerSet;
   const { apiKeySecretRef, sshKeysFrom = [], userDataFrom } = 'template' in spec ? spec.template.spec : spec;
-  const userData = userDataFrom?.secretKeyRef;
-  const others = [apiKeySecretRef, ...(userData === undefined ? [] : [userData])];
+  const userData = userDataFrom === undefined ? [] : [userDataSourceOf(userDataFrom)];
   return [
-    ...others.map(({ name }) => ({ name, hasKeys: false })),
-    ...sshKeysFrom.map(({ name }) => ({ name, hasKeys: true })),
+    { kind: 'Secret', namespace, name: apiKeySecretRef.name, isRead: false },
+    ...sshKeysFrom.map(({ name }) => ({ kind: 'Secret' as const, namespace, name, isRead: true })),
+    ...userData.map(({ kind: source, name }) => ({ kind: source, namespace, name, isRead: true })),
   ];
+}
+
+/** What the scene knows of Secrets and ConfigMaps. */
+function knownOf({ absent, contents }: NamedObjects): Pick<Scene, 'missing' | 'wrongKeys' | 'wrongUserData'> {
+  return {
+    missing: (namespace, names) =>
+      names
+        .filter((name) => absent.has(keyOfNamed({ kind: 'Secret', namespace, name })))
+        .map((name) => `${namespace}/${name}`)[0],
+    wrongKeys: (namespace, { name, key }) => {
+      const content = contents.get(keyOfNamed({ kind: 'Secret', namespace, name }));
+      if (content === undefined) return undefined;
+      const text = (content.data[key] ?? '').trim();
+      if (text === '') return `has no key "${key}"`;
+      const found = publicKeysIn(text);
+      return found.ok ? undefined : `key "${key}": ${found.error}`;
+    },
+    wrongUserData: (namespace, source) => {
+      const { kind, name } = source;
+      const named = keyOfNamed({ kind, namespace, name });
+      if (absent.has(named)) return `UserDataNotFound: ${named}, named in spec.userDataFrom, does not exist`;
+      const content = contents.get(named);
+      return content && wrongUserDataIn(namespace, source, content);
+    },
+  };
 }
 
 /** What the user may see beside the manifests. */
@@ -253,7 +229,7 @@ async function surroundings(
   cluster: ClusterView,
   namespaces: readonly string[],
   now: number,
-): Promise<{ scene: Omit<Scene, 'missing' | 'wrongKeys'>; notes: string[] }> {
+): Promise<{ scene: Omit<Scene, 'missing' | 'wrongKeys' | 'wrongUserData'>; notes: string[] }> {
   const everywhere = await cluster.list(true).catch(() => undefined);
   const servers = everywhere ?? (await Promise.all(namespaces.map((namespace) => cluster.listIn(namespace)))).flat();
   const catalogs = new Map<string, ServerCatalog[]>();

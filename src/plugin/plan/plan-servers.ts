@@ -2,7 +2,8 @@
 import type { ServerCatalogStatus } from '../../api/server-catalog.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { Condition, ObjectMeta } from '../../api/meta.ts';
-import { changesInPlace, lockedDifference, orderDifference } from '../../api/ordered-fields.ts';
+import { changesInPlace, lockedDifference, orderDifference, type OrderedField } from '../../api/ordered-fields.ts';
+import { userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { mirrorIn } from '../../api/record.ts';
 import { isPaused } from '../../api/server-state.ts';
@@ -32,6 +33,7 @@ import { endTimeOf } from '../state/ends.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { expectedPrice, type Expected } from '../state/expected-price.ts';
 import { diskText, furtherTexts } from '../state/requested.ts';
+import { powerChangeOf, powerOfNew } from './plan-power.ts';
 
 /** `none`: nothing to do. `refuse`: the API server or the operator would not do it. */
 export const VERBS = ['order', 'adopt', 'replace', 'cancel', 'release', 'change', 'delete', 'refuse', 'none'] as const;
@@ -81,6 +83,8 @@ export interface Scene {
   missing: (namespace: string, secrets: readonly string[]) => string | undefined;
   /** What is wrong with a text of a Secret that should hold SSH public keys; undefined: nothing, or it is not known. */
   wrongKeys: (namespace: string, from: SshKeyFrom) => string | undefined;
+  /** Why the operator would send no user data from there, with the reason; undefined: it would, or it is not known. */
+  wrongUserData: (namespace: string, source: UserDataSource) => string | undefined;
   /** ms since the epoch. */
   now: number;
 }
@@ -105,9 +109,9 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
     case 'order':
       return orderOf(after, scene, fields);
     case 'adopt':
-      return adoptionBy(after, operation.identifier, scene, fields);
+      return withPower(adoptionBy(after, operation.identifier, scene, fields), after);
     case 'takeOver':
-      return takeOverBy(after, [operation.giver, ...operation.others], scene, fields);
+      return withPower(takeOverBy(after, [operation.giver, ...operation.others], scene, fields), after);
     case 'park': {
       const { reason, message } = operation.verdict;
       // It only waits, as its annotation or that of another object asks.
@@ -125,10 +129,16 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       if (impossible !== undefined)
         return { verb: 'refuse', detail: joined(fields, `${impossible}; ${insteadOf(after.metadata.name)}`) };
       const change = inPlace === '' ? '' : `changes ${serverOf(after)} ${inPlace}`;
-      const changes = [change, endText(after, scene.now)].filter((text) => text !== '');
+      const power = powerChangeOf(before, after, scene, serverOf(after));
+      const changes = [change, power, endText(after, scene.now)].filter((text) => text !== '');
       return { verb: 'change', detail: joined(fields, changes.join('; ')), ...(resized && { resized: [resized] }) };
     }
   }
+}
+
+function withPower(outcome: Outcome, { spec }: VirtualServer): Outcome {
+  const power = outcome.verb === 'adopt' ? powerOfNew(spec, false) : '';
+  return power === '' ? outcome : { ...outcome, detail: `${outcome.detail}; ${power}` };
 }
 
 /** `text`: the fields that change without a new server, whether that stops the server, and what it costs then; '' if none. */
@@ -154,10 +164,7 @@ export function changeInPlaceOf(before: VirtualServer | undefined, after: Virtua
   if (changed.length === 0) return { text: '' };
   if (cannotChange(after, scene))
     return { text: '', impossible: 'ChangeUnavailable: the provider has no call to change a server' };
-  const mayWait = changed.includes('product') || changed.includes('diskSize');
-  const how = changed.includes('advanced')
-    ? 'shuts the server down and starts it again if the provider needs that'
-    : `the server keeps running${mayWait && policy === 'AllowStop' ? ', unless the resize waits for a restart' : ''}`;
+  const how = POWERED[after.spec.power ?? 'On'] ?? stopText(changed, policy);
   const waits = isPending(before, 'ChangeLimited') ? ', and waits while the price limit leaves no room' : '';
   const text = `in place (${changed.join(', ')}): ${how}${waits}`;
   if (changed.every((field) => field === 'serverName')) return { text };
@@ -166,6 +173,19 @@ export function changeInPlaceOf(before: VirtualServer | undefined, after: Virtua
   const price = ({ price: amount, estimated }: Expected): string =>
     amount === undefined ? 'unknown' : `${estimated === true ? 'about ' : ''}${priceText(amount)}`;
   return { text: `${text}, price ${price(resized.before)} → ${price(resized.after)}`, resized };
+}
+
+/** A change neither stops nor starts a server that is to be off. */
+const POWERED: Readonly<Partial<Record<string, string>>> = {
+  Off: 'the server stays off',
+  Dormant: 'once the server has woken up',
+};
+
+/** Whether the change stops a server that runs. */
+function stopText(changed: readonly OrderedField[], policy: VirtualServerSpec['changePolicy']): string {
+  if (changed.includes('advanced')) return 'shuts the server down and starts it again if the provider needs that';
+  const mayWait = changed.includes('product') || changed.includes('diskSize');
+  return `the server keeps running${mayWait && policy === 'AllowStop' ? ', unless the resize waits for a restart' : ''}`;
 }
 
 /** Whether the server has the value: it may differ from the earlier spec. */
@@ -199,7 +219,7 @@ const wasLetLive = (before: VirtualServer | undefined, { now }: Scene): boolean 
 function secretProblem(
   { metadata: { namespace }, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
   before: VirtualServer | undefined,
-  { missing, wrongKeys }: Pick<Scene, 'missing' | 'wrongKeys'>,
+  { missing, wrongKeys, wrongUserData }: Pick<Scene, 'missing' | 'wrongKeys' | 'wrongUserData'>,
 ): string | undefined {
   const held = before && heldRecord(before);
   const holds = held !== undefined && holdsSomething(held);
@@ -219,10 +239,7 @@ function secretProblem(
     if (problem !== undefined)
       return `SSHKeyNotFound: Secret ${namespace}/${from.name}, named in spec.sshKeysFrom, ${problem}`;
   }
-  const { name: userData } = spec.userDataFrom?.secretKeyRef ?? {};
-  if (userData !== undefined && missing(namespace, [userData]) !== undefined)
-    return `UserDataNotFound: Secret ${namespace}/${userData}, named in spec.userDataFrom, does not exist`;
-  return undefined;
+  return spec.userDataFrom && wrongUserData(namespace, userDataSourceOf(spec.userDataFrom));
 }
 
 /** The first giver that gives its server, as the operator asks them in turn. */
@@ -330,7 +347,13 @@ function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {
   const what = [`orders ${product}`, `disk ${diskText(after.spec)}`, ...furtherTexts(after.spec)].join(', ');
   return {
     verb: 'order',
-    detail: [joined(fields, what), limitText(after.metadata.namespace, scene), problem?.text, endText(after, scene.now)]
+    detail: [
+      joined(fields, what),
+      powerOfNew(after.spec, true),
+      limitText(after.metadata.namespace, scene),
+      problem?.text,
+      endText(after, scene.now),
+    ]
       .filter(Boolean)
       .join('; '),
     ordered: [{ name: after.metadata.name, ...priceOfOrder(after, scene) }],
@@ -359,7 +382,7 @@ export function limitText(namespace: string, { servers }: Pick<Scene, 'servers'>
 /** What keeps an object from ordering; `isCertain`: nothing else than that is known. Undefined: nothing does. */
 export function orderProblem(
   object: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
-  scene: Pick<Scene, 'lists' | 'missing' | 'wrongKeys' | 'now'>,
+  scene: Pick<Scene, 'lists' | 'missing' | 'wrongKeys' | 'wrongUserData' | 'now'>,
 ): { text: string; isCertain: boolean } | undefined {
   const missing = secretProblem(object, undefined, scene);
   if (missing !== undefined) return { text: missing, isCertain: true };

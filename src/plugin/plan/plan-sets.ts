@@ -16,12 +16,18 @@ import {
   type PlannedChange,
   type Scene,
 } from './plan-servers.ts';
+import { powerChangeOf, powerOfNew } from './plan-power.ts';
 import { memberNameOf, planSet, type SetAction } from '../../virtual-server-set/decision/set-plan.ts';
 import { groupsOf, situationOf } from '../../virtual-server-set/decision/situation.ts';
 import { manifestOf } from '../../virtual-server-set/decision/template.ts';
 
 /** More steps than any set needs: each one but the last creates or deletes a member. */
 const MAX_STEPS = 10_000;
+
+interface Changed {
+  before: VirtualServer;
+  after: VirtualServer;
+}
 
 interface Rollout {
   created: string[];
@@ -31,7 +37,9 @@ interface Rollout {
   /** Members that get a change that needs no new server. */
   updated: string[];
   /** Members that get what an order sends in place. */
-  inPlace: { before: VirtualServer; after: VirtualServer }[];
+  inPlace: Changed[];
+  /** Members with another `spec.power`. */
+  switched: Changed[];
   adopted: string[];
   /** The most servers at one time. */
   most: number;
@@ -51,7 +59,8 @@ export function playRollout(
   let present = objects.filter(({ metadata }) => metadata.namespace === set.metadata.namespace).map(ready);
   const done: SetAction[] = [];
   const gone: VirtualServer[] = [];
-  const inPlace: Rollout['inPlace'] = [];
+  const inPlace: Changed[] = [];
+  const switched: Changed[] = [];
   let most = 0;
   for (let step = 0; step < MAX_STEPS; step += 1) {
     const { actions } = planSet(set, { objects: present, live: true }, now);
@@ -62,7 +71,9 @@ export function playRollout(
       if (action.type === 'delete' && before !== undefined) gone.push(before);
       present = perform(action, present, { now, set, orders });
       const after = member();
-      if (action.type === 'change' && before !== undefined && after !== undefined) inPlace.push({ before, after });
+      if (before === undefined || after === undefined) continue;
+      if (action.type === 'change') inPlace.push({ before, after });
+      if (before.spec.power !== after.spec.power) switched.push({ before, after });
     }
     most = Math.max(most, groupsOf(set, present).members.length);
     done.push(...actions);
@@ -84,6 +95,7 @@ export function playRollout(
     gone,
     updated: named('update').filter((name) => !inPlace.some(({ before }) => before.metadata.name === name)),
     inPlace,
+    switched,
     adopted: named('adopt'),
     most,
     stop: waits
@@ -169,7 +181,7 @@ export function outcomeOfSet(
   const problem = isToOrder ? orderProblem(manifestOf(after, 0), scene) : undefined;
   const isRefused = problem?.isCertain === true;
   // Some strategies delete a member before its replacement is ready.
-  const { created, deleted, gone, updated, inPlace, adopted, most, stop } = isRefused
+  const { created, deleted, gone, updated, inPlace, switched, adopted, most, stop } = isRefused
     ? playRollout(after, scene.servers, scene.now, false)
     : hoped;
   const price = priceOfOrder(manifestOf(after, 0), scene);
@@ -188,6 +200,7 @@ export function outcomeOfSet(
     fields,
     isRefused ? problem.text : '',
     created.length > 0 && !isRefused ? `orders ${listed(created)}` : '',
+    created.length > 0 && !isRefused ? powerOfNew(after.spec.template.spec, true, 'each new server') : '',
     created.length > 0 && !isRefused ? limitText(after.metadata.namespace, scene) : '',
     adopted.length > 0 ? `adopts ${listed(adopted)} as members` : '',
     cancelled.length > 0 ? `cancels ${listed(cancelled.map(({ name }) => name))}` : '',
@@ -197,6 +210,7 @@ export function outcomeOfSet(
     created.length > 0 && deleted.length > 0 && !isRefused ? `at most ${plural(most, 'server')} at once` : '',
     inPlaceText(changes),
     updated.length > 0 ? `changes ${listed(updated)} without a new server` : '',
+    ...powerTexts(switched, scene),
     problem !== undefined && !isRefused ? problem.text : '',
     after.spec.paused ? 'the set is paused: it changes no member' : '',
     stop === undefined || isRefused ? '' : `then ${stop}`,
@@ -207,6 +221,17 @@ export function outcomeOfSet(
   const isImpossible = changes.some(({ impossible }) => impossible !== undefined);
   const verb = verbOf({ ...does, isImpossible });
   return { verb, detail, ordered, cancelled, ...(resized.length > 0 && { resized }) };
+}
+
+/** What becomes of the power of the members, those with the same state together. */
+function powerTexts(switched: readonly Changed[], scene: Scene): string[] {
+  const texts = switched.map(({ before, after }) => ({
+    name: after.metadata.name,
+    text: powerChangeOf(before, after, scene, 'its server'),
+  }));
+  return [...Map.groupBy(texts, ({ text }) => text)].map(
+    ([text, members]) => `${listed(members.map(({ name }) => name))}: ${text}`,
+  );
 }
 
 /** What becomes of the servers; '' if none is changed in place. */

@@ -8,8 +8,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
-import { ADOPT_ANNOTATION, API_VERSION, SET_KIND } from '../../../src/api/names.ts';
+import {
+  ADOPT_ANNOTATION,
+  API_VERSION,
+  GROUP,
+  SERVER_PLURAL,
+  SET_KIND,
+  USER_DATA_SECRET_TYPE,
+} from '../../../src/api/names.ts';
 import type { PlannedChange } from '../../../src/plugin/plan/plan-servers.ts';
+import type { ApiName } from '../../../src/simulator/variants.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { ED25519, PRIVATE_KEYS, SECRET } from '../../fixtures/public-keys.ts';
 import { putCatalog } from '../support/catalog.ts';
@@ -17,17 +25,18 @@ import { useGuards } from '../support/guarded-objects.ts';
 import { succeed } from '../support/guards.ts';
 import { createPlugin, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
+import { accountIn, grant } from '../support/service-account.ts';
 import { createSet } from '../support/sets.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
 const { guarded } = useGuards();
 
-async function guardedWorld(): Promise<{ world: World; plugin: Plugin }> {
+async function guardedWorld(api: ApiName = 'documented'): Promise<{ world: World; plugin: Plugin }> {
   const { kubeconfigPath, operatorKubeconfigPath } = guarded;
   // A plan looks at all namespaces, and two worlds with the same identifier would seem to hold one server.
   const newIdentifier = (): string => `vs${randomUUID().slice(0, 8)}`;
-  const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath, simulator: { newIdentifier } });
+  const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath, simulator: { newIdentifier, api } });
   return { world, plugin: await createPlugin(folder(), world.namespace, kubeconfigPath) };
 }
 
@@ -211,6 +220,31 @@ it('orders, adopts and cancels what it said', async () => {
   expect(verbs((await planned(plugin, '-f', path)).plan)).toEqual({ new: 'none', adopted: 'none' });
 });
 
+it('says that a server stops before its power is switched off', async () => {
+  const { world, plugin } = await guardedWorld('public');
+  await putCatalog(world);
+  await readyServer(world, 'web');
+  await readyServer(world, 'same');
+  const path = await folderOf({
+    // Unquoted in YAML, Off is false.
+    'web.json': JSON.stringify(virtualServer('web', withSpec({ power: 'Off' }))),
+    'new.yaml': [virtualServer('new', withSpec({ power: 'Dormant' }))],
+    'same.yaml': [virtualServer('same')],
+  });
+  const before = await stateOf(world);
+  const { plan, code } = await planned(plugin, '-f', path);
+  expect([code, verbs(plan)]).toEqual([0, { web: 'change', new: 'order', same: 'none' }]);
+  expect(detailOf(plan, 'web')).toMatch(/^spec.power \(unset → Off\): stops server \w+: asks its system to shut down/);
+  expect(detailOf(plan, 'new')).toContain('; then makes the server dormant: switches it off by force');
+  expect(await stateOf(world)).toBe(before);
+  const detailed = ['vps', 'plan', '--detailed-exitcode', '-f', join(path, 'web.json')];
+  const shown = await plugin.kubectl(detailed);
+  expect([shown.code, shown.stdout]).toEqual([2, expect.stringContaining('and never uses force; it costs as much')]);
+  await succeed(guarded.admin, ['apply', '-f', join(path, 'web.json'), '--namespace', world.namespace]);
+  await world.waitForReason('web', 'PoweredOff', 'Ready');
+  expect((await plugin.kubectl(detailed)).code).toBe(0);
+});
+
 it('reads the SSH keys in Secrets as the operator does, and shows none of them', async () => {
   const { world, plugin } = await guardedWorld();
   const pasted = PRIVATE_KEYS.OpenSSH ?? '';
@@ -226,6 +260,74 @@ it('reads the SSH keys in Secrets as the operator does, and shows none of them',
   expect(detailOf(plan, 'private')).toContain('key "private": it contains a private key');
   expect(detailOf(plan, 'none')).toContain('has no key "none"');
   for (const text of [SECRET, ED25519.split(' ')[1]?.slice(0, 40) ?? '']) expect(stdout).not.toContain(text);
+});
+
+it('checks the user data in Secrets and ConfigMaps as the operator does, and shows none of it', async () => {
+  const { world, plugin } = await guardedWorld();
+  const hidden = '#cloud-config\nruncmd: [hidden]';
+  const put = (plural: string, body: object): Promise<unknown> =>
+    world.http.call({ method: 'POST', path: `/api/v1/namespaces/${world.namespace}/${plural}`, body });
+  const stringData = { good: hidden, marked: `\ufeff${hidden}` };
+  await put('secrets', { metadata: { name: 'setup' }, type: USER_DATA_SECRET_TYPE, stringData });
+  await put('secrets', { metadata: { name: 'other' }, stringData });
+  await put('configmaps', { metadata: { name: 'setup' }, data: { good: hidden } });
+  const secret = (name: string, key: string) => ({ secretKeyRef: { name, key } });
+  const map = (name: string, key: string) => ({ configMapKeyRef: { name, key } });
+  const sources = {
+    'secret-good': secret('setup', 'good'),
+    'secret-absent': secret('none', 'good'),
+    'secret-type': secret('other', 'good'),
+    'secret-key': secret('setup', 'none'),
+    'secret-bom': secret('setup', 'marked'),
+    'map-good': map('setup', 'good'),
+    'map-absent': map('none', 'good'),
+    'map-key': map('setup', 'none'),
+  };
+  const manifests = Object.entries(sources).map(([name, userDataFrom]) =>
+    virtualServer(name, withSpec({ userDataFrom })),
+  );
+  const path = await folderOf({ 'all.yaml': manifests });
+  const { plan, code, stdout } = await planned(plugin, '-f', path);
+  const told = Object.keys(sources).map((name) => [name, verbs(plan)[name], detailOf(plan, name)]);
+  const at = (kind: string, name: string): string => `${kind} ${world.namespace}/${name}, named in spec.userDataFrom,`;
+  const lacks = (kind: string, name: string, words: string) => `UserDataNotFound: ${at(kind, name)} ${words}`;
+  const type = `InvalidSpec: ${at('Secret', 'other')} is of the type "Opaque", and the operator sends only Secrets of the type`;
+  expect(told).toEqual([
+    ['secret-good', 'order', expect.any(String)],
+    ['secret-absent', 'refuse', lacks('Secret', 'none', 'does not exist')],
+    ['secret-type', 'refuse', `${type} ${USER_DATA_SECRET_TYPE}`],
+    ['secret-key', 'refuse', lacks('Secret', 'setup', 'has no key "none"')],
+    ['secret-bom', 'refuse', expect.stringContaining('key "marked" begins with a byte order mark')],
+    ['map-good', 'order', expect.any(String)],
+    ['map-absent', 'refuse', lacks('ConfigMap', 'none', 'does not exist')],
+    ['map-key', 'refuse', lacks('ConfigMap', 'setup', 'has no key "none"')],
+  ]);
+  expect(code).toBe(1);
+  expect(stdout).not.toContain('hidden');
+  const provided = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'none' }, data: { good: hidden } };
+  const both = await folderOf({
+    'all.yaml': [...manifests.filter(({ metadata }) => metadata.name === 'map-absent'), provided],
+  });
+  expect(verbs((await planned(plugin, '-f', both)).plan)).toEqual({ 'map-absent': 'order' });
+
+  const kubeconfig = await accountIn(world, 'reviewer', guarded.kubeconfigPath);
+  const verbsOnServers = ['get', 'list', 'create', 'patch'];
+  await grant(
+    world,
+    'reviewer',
+    verbsOnServers.map((verb) => ({ verb, resource: SERVER_PLURAL, group: GROUP })),
+  );
+  const reviewer = await planned(await createPlugin(folder(), world.namespace, kubeconfig), '-f', path);
+  expect([reviewer.code, new Set(Object.values(verbs(reviewer.plan)))]).toEqual([0, new Set(['order'])]);
+  expect(reviewer.plan.notes.filter((note) => note.includes('you may not read them'))).toEqual([
+    expect.stringContaining('whether the Secrets exist'),
+    expect.stringContaining('whether the ConfigMaps exist'),
+  ]);
+
+  for (const name of ['secret-type', 'secret-key'])
+    await world.create(virtualServer(name, withSpec({ userDataFrom: sources[name as 'secret-key'] })));
+  await world.waitForReason('secret-type', 'InvalidSpec', 'Stalled');
+  await world.waitForReason('secret-key', 'UserDataNotFound', 'Stalled');
 });
 
 it('refuses what the API server or the operator would refuse, with the field', async () => {

@@ -137,6 +137,11 @@ async function createOther(world: World): Promise<void> {
   await createCatalog(world, 'other');
 }
 
+async function createUserData(world: World): Promise<void> {
+  const body = { metadata: { name: 'setup' }, data: { 'user-data': '#cloud-config' } };
+  await world.http.call({ method: 'POST', path: `/api/v1/namespaces/${world.namespace}/configmaps`, body });
+}
+
 /** No garbage collector runs here. */
 async function deleteAll(world: World): Promise<void> {
   await world.http.call({ method: 'DELETE', path: `${collection(world, SET_PLURAL)}/web`, absent: 'web' });
@@ -174,6 +179,7 @@ const BEFORE: [row: RegExp, prepare: (world: World) => Promise<unknown>][] = [
   [/resolve lost`/, (world) => createCatalog(world, 'vps-api-key', { listServers: true })],
   [/copy|csv|record/, createCopy],
   [/catalog|product|login/, (world) => createCatalog(world)],
+  [/plan/, createUserData],
   [/logout/, createOther],
   [/logs/, createLogged],
   [/undelete/, deleteDelayed],
@@ -213,7 +219,9 @@ function spelled(call: string, { simulator, namespace }: World): Spelled {
     case 'adopt':
       return { before: `${LIST};`, flags: '--yes' };
     case 'plan':
-      return { before: `for n in web new; do kubectl vps new $n ${ORDER} --ttl 24h; echo ---; done > web.yaml;` };
+      return {
+        before: `for n in web new; do kubectl vps new $n ${ORDER} --ttl 24h; echo ---; done > web.yaml; kubectl vps new setup ${ORDER} --user-data-from configmap/setup/user-data >> web.yaml;`,
+      };
     case 'resolve':
       // Without an answer, it finds no list of servers here.
       return { flags: '--yes', codes: call === 'resolve lost' ? [EXIT.failed] : [0] };

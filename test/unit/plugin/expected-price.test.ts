@@ -22,6 +22,7 @@ const scene: Scene = {
   lists: () => STATUS,
   missing: () => undefined,
   wrongKeys: () => undefined,
+  wrongUserData: () => undefined,
   now: NOW,
 };
 

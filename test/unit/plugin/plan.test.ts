@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   ADOPT_ANNOTATION,
+  FORCE_OFF_ANNOTATION,
   HAND_OVER_ANNOTATION,
   PAUSED_ANNOTATION,
   RECORD_ANNOTATION,
@@ -14,6 +15,7 @@ import { applyPatch, wasApplied } from '../../../src/plugin/cluster/merge-patch.
 import { described, lacksNamespace } from '../../../src/plugin/plan/plan-manifests.ts';
 import { render, totalAfter } from '../../../src/plugin/plan/plan-report.ts';
 import { endingOf, outcomeOf, totalOf, type PlannedChange, type Scene } from '../../../src/plugin/plan/plan-servers.ts';
+import { wrongUserDataIn } from '../../../src/plugin/plan/plan-user-data.ts';
 import { outcomeOfSet, playRollout } from '../../../src/plugin/plan/plan-sets.ts';
 import { pricesIn } from '../../../src/virtual-server/decision/price.ts';
 import { LISTS } from '../../integration/support/catalog.ts';
@@ -40,6 +42,7 @@ const sceneOf = (servers: readonly VirtualServer[] = []): Scene => ({
   lists: () => LISTS,
   missing: () => undefined,
   wrongKeys: () => undefined,
+  wrongUserData: () => undefined,
   now: NOW,
 });
 const verbOf = (after: VirtualServer, before?: VirtualServer, servers = [running()]): string =>
@@ -171,6 +174,125 @@ describe('the plan for a server', () => {
       'order',
       expect.stringContaining('; waits until the limits have room (PriceLimit)'),
     ]);
+  });
+
+  describe.each([
+    [
+      'On to Off',
+      { serverStatus: 'running' },
+      ['On', 'Off'],
+      'stops server srv1: asks its system to shut down, and never uses force; it costs as much as before',
+    ],
+    [
+      'unset to Dormant',
+      { serverStatus: 'running' },
+      [undefined, 'Dormant'],
+      'makes server srv1 dormant: switches it off by force, which may lose data, and keeps disk and addresses; no list tells what it costs then',
+    ],
+    [
+      'Off to Dormant',
+      { serverStatus: 'shut down' },
+      ['Off', 'Dormant'],
+      'makes server srv1 dormant: keeps disk and addresses; no list tells what it costs then',
+    ],
+    ['Off to On', { serverStatus: 'shut down' }, ['Off', 'On'], 'starts server srv1; it costs as much as before'],
+    [
+      'Dormant to On',
+      { serverStatus: 'shut down', isDormant: true },
+      ['Dormant', 'On'],
+      'wakes server srv1; it then costs 4.50 again',
+    ],
+    [
+      'Dormant to Off',
+      { serverStatus: 'shut down', isDormant: true },
+      ['Dormant', 'Off'],
+      'wakes server srv1, and then shuts it down; it then costs 4.50 again',
+    ],
+    ['unset to On, which it is', { serverStatus: 'running' }, [undefined, 'On'], 'server srv1 runs already'],
+    [
+      'On to Off while it starts',
+      { serverStatus: 'paused' },
+      ['On', 'Off'],
+      'once the status of the server is clear, stops server srv1: asks its system to shut down, and never uses force; it costs as much as before',
+    ],
+    [
+      'Off to unset',
+      { serverStatus: 'shut down' },
+      ['Off', undefined],
+      'leaves server srv1 off, and no longer switches it',
+    ],
+    ['On to unset', { serverStatus: 'running' }, ['On', undefined], 'no longer switches server srv1 on or off'],
+  ] as const)('says what a change of spec.power does: %s', (_what, { serverStatus, ...more }, [from, to], says) => {
+    const record = { ...HELD, price: { identifier: 'srv1', amount: 4.5, product: 'VPSX4', ...more } };
+    const [before, after] = [from, to].map((power) => {
+      const status = { identifier: 'srv1', serverStatus, price: 4.5, record };
+      return webWith(record, { status, spec: power === undefined ? {} : { power } });
+    }) as [VirtualServer, VirtualServer];
+
+    it('in its row', () => {
+      expect(outcomeOf(before, after, sceneOf([before]))).toEqual({
+        verb: 'change',
+        detail: `spec.power (${from ?? 'unset'} → ${to ?? 'unset'}): ${says}`,
+      });
+    });
+
+    it('and nothing without such a change', () => {
+      const other = { ...after, spec: { ...after.spec, sshCheck: 'Proxy' as const } };
+      expect(outcomeOf(after, other, sceneOf([after])).detail).toBe('spec.sshCheck (None → Proxy)');
+    });
+  });
+
+  it.each([
+    ['2026-01-02T01:00:00Z', 'stops server srv1: switches it off by force, which may lose data; it costs'],
+    [
+      '2026-01-03T00:00:00Z',
+      'stops server srv1: asks its system to shut down, and switches it off by force at 2026-01-03T00:00:00Z; it costs',
+    ],
+    // About an earlier server.
+    ['2025-01-01T00:00:00Z', 'asks its system to shut down, and never uses force'],
+  ])('switches a server off by force only if the annotation asks for it: %s', (time, says) => {
+    const after = running({ spec: { power: 'Off' }, annotations: { [FORCE_OFF_ANNOTATION]: time } });
+    const scene = { ...sceneOf([running()]), now: NOW + 2 * 3_600_000 };
+    expect(outcomeOf(running(), after, scene).detail).toContain(says);
+  });
+
+  it('tells that the provider is known not to switch servers, and refuses nothing', () => {
+    const stopping = running({ spec: { power: 'Off' } });
+    const conditions = withVerdict([], { reason: 'PowerUnavailable', message: 'why' }, 1, NOW);
+    const other = { ...stopping, status: { ...stopping.status, conditions } };
+    const db = { ...other, metadata: { ...other.metadata, name: 'db', uid: 'uid-of-db' } };
+    const planned = outcomeOf(running(), stopping, sceneOf([running(), db]));
+    const says =
+      'PowerUnavailable: the provider API has no call to shut server srv1 down, as the operator found for db';
+    expect([planned.verb, planned.detail.endsWith(says)]).toEqual(['change', true]);
+    // The provider of another key may be another one.
+    const elsewhere = { ...db, spec: { ...db.spec, apiKeySecretRef: { name: 'other' } } };
+    expect(outcomeOf(running(), stopping, sceneOf([running(), elsewhere])).detail).not.toContain('PowerUnavailable');
+  });
+
+  it.each([
+    ['Off', 'orders VPSX4, disk 10240; then shuts the server down, for the same price'],
+    [
+      'Dormant',
+      'orders VPSX4, disk 10240; then makes the server dormant: switches it off by force, which may lose data, and keeps disk and addresses; no list tells what it costs then',
+    ],
+    ['On', 'orders VPSX4, disk 10240'],
+  ] as const)('says what becomes of a new server with spec.power %s', (power, detail) => {
+    const planned = outcomeOf(undefined, web({ spec: { power } }), sceneOf([running()]));
+    expect(planned).toEqual({ verb: 'order', detail, ordered: [{ name: 'web', price: 4.5 }] });
+    const adopting = web({ spec: { power }, annotations: { [ADOPT_ANNOTATION]: 'srv9' } });
+    const adopted = outcomeOf(undefined, adopting, sceneOf()).detail;
+    expect(adopted).toContain({ On: 'then starts', Off: 'down if it runs', Dormant: 'then makes' }[power]);
+  });
+
+  it.each([
+    ['Off', 'in place (product): the server stays off, price'],
+    ['Dormant', 'in place (product): once the server has woken up, price'],
+  ] as const)('does not say that a server with spec.power %s keeps running while it is changed', (power, says) => {
+    const spec = { power, changePolicy: 'Online' } as const;
+    const before = running({ spec });
+    const after = changedTo(before, { product: 'VPSX8' });
+    expect(outcomeOf(before, after, sceneOf([before])).detail).toContain(says);
   });
 
   it.each([
@@ -310,6 +432,36 @@ describe('the plan for a server', () => {
     });
     const changed = running({ spec: { ...spec, sshCheck: 'Proxy' } });
     expect(outcomeOf(running({ spec }), changed, scene).verb).toBe('change');
+  });
+
+  it('refuses an order with user data that the operator would not send, and no change of what was ordered', () => {
+    const spec = { userDataFrom: { configMapKeyRef: { name: 'setup', key: 'k' } } };
+    const wrongUserData: Scene['wrongUserData'] = (namespace, { kind, name, key }) =>
+      `UserDataNotFound: ${kind} ${namespace}/${name} ${key}`;
+    const scene = { ...sceneOf(), wrongUserData };
+    const detail = 'UserDataNotFound: ConfigMap default/setup k';
+    expect(outcomeOf(undefined, web({ spec }), scene)).toMatchObject({ verb: 'refuse', detail });
+    expect(outcomeOfSet(undefined, webSet({ spec }), scene)).toMatchObject({ verb: 'refuse', ordered: [] });
+    expect(outcomeOf(undefined, web(), scene).verb).toBe('order');
+    const changed = running({ spec: { ...spec, sshCheck: 'Proxy' } });
+    expect(outcomeOf(running({ spec }), changed, scene).verb).toBe('change');
+  });
+
+  const LONG = 'a'.repeat(32_769);
+  it.each([
+    ['Secret', { type: 'vps-operator.dev/user-data', data: { k: '#!' } }, undefined],
+    [
+      'Secret',
+      { type: '', data: { k: '#!' } },
+      'InvalidSpec: Secret ns/a, named in spec.userDataFrom, is of the type ""',
+    ],
+    ['ConfigMap', { data: { k: '#!' } }, undefined],
+    ['ConfigMap', { data: { k: '' } }, 'UserDataNotFound: ConfigMap ns/a, named in spec.userDataFrom, has no key "k"'],
+    ['ConfigMap', { data: { k: '\ufffd' } }, 'key "k" is no text in UTF-8'],
+    ['ConfigMap', { data: { k: LONG } }, 'key "k" has 32769 characters, more than 32768'],
+  ] as const)('judges user data in a %s as the operator does: %j', (kind, content, says) => {
+    const wrong = wrongUserDataIn('ns', { kind, name: 'a', key: 'k' }, content);
+    expect(wrong).toEqual(says === undefined ? undefined : expect.stringContaining(says));
   });
 
   it('refuses a change to a Secret that does not exist, and no other change', () => {
@@ -495,6 +647,39 @@ describe('the plan for a set', () => {
     const stopped = outcomeOfSet(set, changed, sceneOf(lost));
     expect(stopped.ordered).toEqual([]);
     expect(stopped.detail).toContain('then ');
+  });
+});
+
+describe('a template with another spec.power', () => {
+  const set = webSet({ replicas: 2 });
+  const [one, other] = [0, 1].map((ordinal) => holdingMember(set, ordinal)) as [VirtualServer, VirtualServer];
+  const withPower = (power: 'On' | 'Off', replicas = 2) => {
+    const { template } = set.spec;
+    return { ...set, spec: { ...set.spec, replicas, template: { ...template, spec: { ...template.spec, power } } } };
+  };
+  const shown = (object: VirtualServer, serverStatus: string): VirtualServer => ({
+    ...object,
+    status: { ...object.status, serverStatus, price: 4.5 },
+  });
+
+  it('says what becomes of the servers of the members, those in one state together', () => {
+    const running = [shown(one, 'running'), shown(other, 'running')];
+    const stops = 'stops its server: asks its system to shut down, and never uses force; it costs as much as before';
+    const planned = outcomeOfSet(set, withPower('Off'), sceneOf(running));
+    expect(planned).toMatchObject({ verb: 'change', ordered: [], cancelled: [] });
+    expect(planned.detail).toMatch(/ without a new server; web-[01], web-[01]: stops its server: /);
+    expect(planned.detail).toContain(stops);
+    const mixed = outcomeOfSet(set, withPower('Off'), sceneOf([shown(one, 'running'), shown(other, 'shut down')]));
+    expect(mixed.detail).toContain(`web-0: ${stops}`);
+    expect(mixed.detail).toContain('web-1: its server is off already');
+  });
+
+  it('says so of new members too', () => {
+    const { verb, detail } = outcomeOfSet(undefined, withPower('Off'), sceneOf());
+    expect([verb, detail]).toEqual([
+      'order',
+      expect.stringContaining('then shuts each new server down, for the same price'),
+    ]);
   });
 });
 
