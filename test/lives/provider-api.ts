@@ -15,10 +15,25 @@ export interface WorldApi {
 /** The share of the orders under an identifier, 0 to 1, that are answered with an error although they were accepted. */
 export const drawOrderErrors = (random: Random): number => random.pick([0, 0, 0.3, 0.7]);
 
+/** Share of the worlds with a list of servers, 0 to 1, in which some operators have --orders=named. */
+const WITH_NAMED_WAY = 0.5;
+
 /** Which way the orders of a process go. In some worlds, the flag changes with each start. */
 export function drawWay(random: Random): () => OrderWay {
   const ways = random.pick([['auto'], ['auto'], ['anonymous'], ['auto', 'anonymous']] as const);
   return () => random.pick<OrderWay>(ways);
+}
+
+/**
+ * The same ways, but in some worlds, operators say `named` at times where they would have left it to the list of servers. A
+ * provider without such a list takes no named orders.
+ */
+export function withNamedWay(way: () => OrderWay, world: WorldApi, random: Random): () => OrderWay {
+  if (!random.chance(WITH_NAMED_WAY) || !hasList(world)) return way;
+  return () => {
+    const drawn = way();
+    return random.chance(0.5) && drawn === 'auto' ? 'named' : drawn;
+  };
 }
 
 /** Adds what the sources leave open about an order under an identifier, and about the list of servers. */

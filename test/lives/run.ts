@@ -51,6 +51,7 @@ import {
   drawnIn,
   drawOrderErrors,
   drawWay,
+  withNamedWay,
   hasList,
   hasZones,
   isChoice,
@@ -174,6 +175,7 @@ const API_SEED = 0xa91;
 const TASKS_SEED = 0x7a5c5;
 /** The same for `--orders`, and for what the provider does with an order under an identifier. */
 const WAYS_SEED = 0x4a395;
+const NAMED_WAY_SEED = 0x4a3ed;
 const NAMED_SEED = 0x7a3ed;
 /** Share of the worlds with such orders, 0 to 1, in which people choose identifiers. */
 const WITH_CHOSEN = 0.7;
@@ -285,6 +287,8 @@ class SimWorld {
   /** Only in a world in which people change servers in place. */
   readonly #changes: { people: ChangePeople; watch: ChangeWatch } | undefined;
   readonly #way: () => OrderWay;
+  /** Whether an operator has started with `--orders=named`. */
+  #hasNamedWay = false;
   readonly #named: NamedWatch;
   /** Whether the provider hides the servers of the account once. */
   readonly #isHidden: boolean;
@@ -393,7 +397,8 @@ class SimWorld {
       later: (ms, act) => void scheduler.after(ms, act),
       tell,
     });
-    this.#way = drawWay(new Random(seed ^ WAYS_SEED));
+    const way = drawWay(new Random(seed ^ WAYS_SEED));
+    this.#way = withNamedWay(way, this.#worldApi, new Random(seed ^ NAMED_WAY_SEED));
     this.#named = new NamedWatch({
       api: this.#api,
       simulation: this.#simulation,
@@ -669,7 +674,7 @@ class SimWorld {
       ofFailed: this.#named.ofFailed,
       requests: this.#orders.requests,
       repeats: this.#orders.repeats,
-      variants: drawnIn(this.#worldApi),
+      variants: [...drawnIn(this.#worldApi), ...(this.#hasNamedWay ? ['operators have --orders=named'] : [])],
       forgotten: this.#forgotten,
       upgrades: this.#formats?.upgrades ?? 0,
       downgrades: this.#formats?.downgrades ?? 0,
@@ -705,6 +710,8 @@ class SimWorld {
     const { name, disk, skewMs } = replica;
     const identity = `${name}-${this.#processes++}`;
     const observes = this.#isObserved || name === 'watcher';
+    const way = this.#way();
+    if (way === 'named') this.#hasNamedWay = true;
     const process: SimProcess = new SimProcess({
       network: this.#network,
       api: this.#api,
@@ -713,7 +720,7 @@ class SimWorld {
       hostKeys: this.#hostKeys,
       disk,
       setting: this.#setting,
-      way: this.#way(),
+      way,
       staleBy,
       skewMs,
       sets: this.#sets?.watch,

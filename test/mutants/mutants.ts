@@ -952,6 +952,54 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
+    name: 'repeats a named order after a cancellation, because another process no longer knows that the server was shown',
+    file: 'src/virtual-server/decision/named.ts',
+    find: `  if (!isNamed(own) || taskIsOver(view)) return undefined;
+  return notDue(view, 'order') ?? { type: 'repeat', record: own };`,
+    replace: `  if (own.mode !== 'named' || view.memo.evidence.task?.state === 'over') return undefined;
+  return notDue(view, 'order') ?? { type: 'repeat', record: own as Named };`,
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-repeat.test.ts'],
+  },
+  {
+    name: 'repeats a named order after a cancellation, because what expired counts as an order without an answer',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: `  own: chain(isOwn, [
+    attemptCreatedNothing,`,
+    replace: `  own: chain(isOwn, [
+    (view) => (view.own.mode === 'named' && view.own.expiredAt !== undefined ? { type: 'repeat', record: view.own as never } : undefined),
+    attemptCreatedNothing,`,
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-repeat.test.ts'],
+  },
+  {
+    name: 'repeats a named order although the time of its object is up',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: `      serverIsToExpire,
+      orderIsToRepeat,
+      serverIsToChange,`,
+    replace: `      orderIsToRepeat,
+      serverIsToExpire,
+      serverIsToChange,`,
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-repeat.test.ts'],
+  },
+  {
+    name: 'sends under an identifier what was claimed without one, once the account takes such orders',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: `  if (!isClaimed(own)) return undefined;
+  const open = openIn(own);`,
+    replace: `  if (!isClaimed(own)) return undefined;
+  if (own.mode === 'create') return { type: 'order', record: own };
+  const open = openIn(own);`,
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-repeat.test.ts'],
+  },
+  {
+    name: 'orders once more what spec asks for by now, although the server of the first body is shown',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'if (known === undefined || known.ok) return goOn(shownMemo(read, record.identifier));',
+    replace:
+      'if ((known === undefined || known.ok) && answer.server.product === visit.object.spec.product) return goOn(shownMemo(read, record.identifier));',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-repeat.test.ts'],
+  },
+  {
     name: 'repeats a named order with another body',
     file: 'src/virtual-server/operations/order-named.ts',
     find: 'if (digest !== record.sent.body) return unsendable(view, record, denials, CHANGED_SINCE);',

@@ -25,24 +25,77 @@ const CONDITIONS_READ: Record<string, string> = {
   'observability/metrics.ts': 'counts what objects show',
   'server-catalog/decision/catalog-status.ts': 'renders',
   'server-catalog/reconciler.ts': 'renders, and spreads the first reads after a start',
-  'virtual-server-set/decision/member.ts': 'quotes a member, and asks whether it is Ready, as any client does',
+  'virtual-server-set/decision/member.ts':
+    'asks whether a member is Ready, Stalled or has ChangePending with which reason, as any client does, and quotes it',
   'virtual-server-set/decision/set-status.ts': 'renders',
   'virtual-server-set/reconciler.ts': 'renders',
   'virtual-server/decision/compose.ts': 'renders',
   'virtual-server/decision/format-1.ts': 'reads records of format 1, which left things to conditions',
 };
 
-function readsConditions({ path, text }: Source): boolean {
-  let reads = false;
-  const visit = (node: ts.Node): void => {
-    const isMember = ts.isPropertyAccessExpression(node) && node.name.text === 'conditions';
-    const taken = ts.isBindingElement(node) ? (node.propertyName ?? node.name).getText() : '';
-    const isCall = ts.isCallExpression(node) && node.expression.getText() === 'currentReason';
-    reads ||= isMember || taken === 'conditions' || isCall;
-    ts.forEachChild(node, visit);
-  };
-  visit(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
-  return reads;
+/** The functions about a VirtualServer that take conditions: what for, and which files of the operator call one that answers. */
+const CONDITIONS_TOLD: Record<string, Record<string, { why: string; calledIn?: string[] }>> = {
+  'virtual-server/decision/compose.ts': {
+    compose: { why: 'renders' },
+    eventsOf: {
+      why: 'for Events',
+      calledIn: [
+        'virtual-server/decision/outcome.ts',
+        'virtual-server/operations/expire.ts',
+        'virtual-server/operations/order-anonymous.ts',
+      ],
+    },
+    shownReason: { why: 'for a log line', calledIn: ['virtual-server/visit.ts'] },
+    showsReady: {
+      why: 'for an Event: whether an earlier one may have told that the server is ready',
+      calledIn: ['virtual-server/operations/look.ts'],
+    },
+  },
+  'virtual-server/decision/format-1.ts': {
+    fromFormat1: { why: 'for records of format 1', calledIn: ['virtual-server/decision/known-record.ts'] },
+    readySince: { why: 'for records of format 1', calledIn: ['virtual-server/decision/expiry.ts'] },
+  },
+};
+const ANSWERS = Object.entries(CONDITIONS_TOLD).flatMap(([path, told]) =>
+  Object.entries(told).flatMap(([name, { calledIn }]) => (calledIn === undefined ? [] : [{ path, name, calledIn }])),
+);
+
+/** Whether the code itself takes the conditions of an object, or asks for the reason that they show. */
+function takesConditions(node: ts.Node): boolean {
+  if (ts.isPropertyAccessExpression(node)) return node.name.text === 'conditions';
+  if (ts.isElementAccessExpression(node))
+    return ts.isStringLiteralLike(node.argumentExpression) && node.argumentExpression.text === 'conditions';
+  if (ts.isBindingElement(node)) return (node.propertyName ?? node.name).getText() === 'conditions';
+  return ts.isCallExpression(node) && node.expression.getText() === 'currentReason';
+}
+
+const someNode = (node: ts.Node, test: (node: ts.Node) => boolean): boolean =>
+  test(node) || (ts.forEachChild(node, (child) => someNode(child, test) || undefined) ?? false);
+
+const parsed = ({ path, text }: Pick<Source, 'path' | 'text'>): ts.SourceFile =>
+  ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+
+const readsConditions = (source: Source): boolean => someNode(parsed(source), takesConditions);
+
+/** The exports of a file that take conditions, themselves or through other functions of the file. */
+function tellsConditions(source: Pick<Source, 'path' | 'text'>): string[] {
+  const parts = new Map<string, { node: ts.Node; isExported: boolean }>();
+  for (const statement of parsed(source).statements) {
+    const isExported =
+      ts.canHaveModifiers(statement) &&
+      ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
+    const named = ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement];
+    for (const node of named)
+      if ((ts.isVariableDeclaration(node) || ts.isFunctionDeclaration(node)) && node.name !== undefined)
+        parts.set(node.name.getText(), { node, isExported });
+  }
+  const reads = new Set([...parts].filter(([, { node }]) => someNode(node, takesConditions)).map(([name]) => name));
+  const uses = (node: ts.Node): boolean => someNode(node, (part) => ts.isIdentifier(part) && reads.has(part.text));
+  for (let known = -1; known < reads.size;) {
+    known = reads.size;
+    for (const [name, { node }] of parts) if (uses(node)) reads.add(name);
+  }
+  return [...reads].filter((name) => parts.get(name)?.isExported).sort();
 }
 
 interface Import {
@@ -218,6 +271,30 @@ describe('the code', () => {
     const operator = sources.filter(({ path }) => !['plugin', 'api', 'simulator'].includes(folderOf(path)));
     const readers = operator.filter(readsConditions).map(({ path }) => path);
     expect(readers.sort()).toEqual(Object.keys(CONDITIONS_READ).sort());
+  });
+
+  it('takes the conditions of a VirtualServer in listed functions only', () => {
+    const tellers = sources.filter(({ path }) => path.startsWith('virtual-server/') && path in CONDITIONS_READ);
+    const told = tellers.map((source) => [source.path, tellsConditions(source)] as const);
+    const listed = Object.entries(CONDITIONS_TOLD).map(([path, names]) => [path, Object.keys(names).sort()]);
+    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(listed));
+  });
+
+  it('sees a function that reads conditions through another one', () => {
+    const text = `
+      const inner = (status) => status?.['conditions'] ?? [];
+      function between(object) { return inner(object.status); }
+      export const isStalled = (object) => between(object).length > 0;
+      export const withReady = ({ status }) => ({ ...status, ready: true });`;
+    expect(tellsConditions({ path: 'example.ts', text })).toEqual(['isStalled']);
+  });
+
+  it.each(ANSWERS)('calls $name of $path only in $calledIn', ({ path: teller, name, calledIn }) => {
+    const isCaller = (source: Source): boolean =>
+      source.imports.some(({ to }) => to === teller) &&
+      someNode(parsed(source), (node) => ts.isImportSpecifier(node) && (node.propertyName ?? node.name).text === name);
+    const operator = sources.filter(({ path }) => !['plugin', 'simulator'].includes(folderOf(path)));
+    expect(operator.filter(isCaller).map(({ path }) => path)).toEqual(calledIn);
   });
 
   it('spells out the API group only in names.ts', () => {

@@ -6,17 +6,20 @@ import { describe, expect, it } from 'vitest';
 import { REASONS, hasTrait, type Meaning, type ReadyReason, type Trait } from '../../../../src/api/conditions.ts';
 import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import { openReason, standingReason } from '../../../../src/api/open.ts';
+import { phaseOf, type PhaseName } from '../../../../src/api/record.ts';
 import { hasRunningServer } from '../../../../src/api/server-state.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { countTotals } from '../../../../src/observability/metrics.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
-import { ResponseError } from '../../../../src/provider/error.ts';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
+import type { NamedOutcome } from '../../../../src/provider/types.ts';
 import { compose } from '../../../../src/virtual-server/decision/compose.ts';
 import { knownRecord, viewRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { withOpen } from '../../../../src/virtual-server/decision/open.ts';
 import { holdingOf } from '../../../../src/virtual-server/shared/holders.ts';
 import { memberOf } from '../../../../src/virtual-server-set/decision/member.ts';
 import {
+  ACCOUNT,
   ATTEMPTED,
   HELD,
   KNOWN,
@@ -30,18 +33,20 @@ import {
   doubted,
   memo,
   opened,
+  record,
   web,
   webWith,
   withKey,
   type Shape,
 } from '../../../fixtures/decision.ts';
-import { DENIED, shownBy, visit, type Given } from '../../../fixtures/visits.ts';
+import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const READY = Object.entries(REASONS)
   .filter(([, meaning]) => 'ready' in (meaning as Partial<Meaning>))
   .map(([reason]) => reason as ReadyReason);
 
 const LATER = NOW + 60_000;
+const HOUR = 3_600_000;
 const RUNNING = { identifier: 'srv1', serverStatus: 'running', price: 9.5 };
 const note = [{ attempt: 'a1', state: 'sending' }] as const;
 
@@ -71,10 +76,117 @@ const remembered = REMEMBERED.flatMap((trait) =>
   })),
 );
 
+/** The object after `first`, whose order had this answer. */
+const orderedWith = (named: NamedOutcome): Promise<VirtualServer> =>
+  left(web(), { ordersNamed: true, answers: { named, task: { state: 'pending', status: 'installing' } } });
+const refusal = new ResponseError(422, '422: sold out', { said: 'sold out' });
+const IN_USE: NamedOutcome = { kind: 'inUse', error: new ResponseError(409, 'in use', {}) };
+const silence = new ProviderError('PROVIDER_TIMEOUT', 'no answer');
+
+/** What earlier visits may have left of an object in each phase. */
+const STATES: Record<PhaseName, Record<string, () => Promise<VirtualServer>>> = {
+  unordered: {
+    'nothing was ordered': () => left(web(), { answers: { products: [], catalog: silence } }),
+    'the order was refused': () =>
+      left(web(), { answers: { order: { kind: 'refused', status: 422, error: refusal } } }),
+    'the named order was refused': () => orderedWith({ kind: 'refused', status: 422, error: refusal }),
+    'an order has failed': () =>
+      left(webWith(record({ failed: [{ attempt: 'a0', identifier: 'srv0', account: ACCOUNT, said: 'no' }] })), {
+        answers: { server: silence },
+      }),
+  },
+  claimed: {
+    'the answer is lost': () => left(webWith(ATTEMPTED), { notes: note, now: NOW + HOUR }),
+    'a process may still send it': () => left(webWith(ATTEMPTED), {}),
+  },
+  following: {
+    'the task runs': () => left(webWith(TASKED), { answers: { task: { state: 'pending', status: 'installing' } } }),
+    'the task is hopeless': () =>
+      left(webWith(TASKED), { answers: { task: DENIED }, memo: memo({ denials: denials('task 7') }) }),
+    'another object has the task': () => left(webWith(TASKED), { others: { withTask: () => ['default/other'] } }),
+    'the order has failed': () =>
+      left(webWith({ ...TASKED, createFailure: { said: 'no' } }), { answers: { task: silence } }),
+  },
+  named: {
+    'the answer is lost': () => orderedWith({ kind: 'unclear', error: silence, isAnswered: false }),
+    'the task runs': () => orderedWith({ kind: 'created', task: 7 }),
+    'the identifier is in use': () => orderedWith(IN_USE),
+    'the identifier is in use for a day': async () => {
+      const answers = { named: IN_USE };
+      const { object, memo } = await visit(web(), { ordersNamed: true, answers });
+      if (object === undefined) throw new Error('the object is gone');
+      return left(object, { memo, answers: { server: DENIED }, now: NOW + 25 * HOUR });
+    },
+  },
+  held: {
+    'the server is ready': () => left(webWith(KNOWN), { answers: { server: SERVER } }),
+    'the server is in doubt': () => left(webWith(KNOWN, { status: RUNNING }), { answers: { server: DENIED } }),
+    'the task still runs': () => left(webWith(HELD), { answers: { task: { state: 'pending', identifier: 'srv1' } } }),
+    'the server is gone': () =>
+      left(webWith({ ...KNOWN, missingAt: '2026-01-01T12:00:00Z' }, { status: RUNNING }), {
+        answers: { server: DENIED },
+      }),
+    'the server has expired': () =>
+      left(webWith({ ...KNOWN, expiredAt: '2026-01-01T12:00:00Z' }), { answers: { server: DENIED } }),
+  },
+};
+const states = Object.entries(STATES).flatMap(([phase, each]) =>
+  Object.entries(each).map(([what, make]) => ({ phase: phase as PhaseName, what, make })),
+);
+
+/** What another process decides and does that knew nothing but the object at first. */
+async function found(object: VirtualServer): Promise<object> {
+  const answers: Given['answers'] = {
+    task: { state: 'pending', status: 'installing' },
+    server: DENIED,
+    servers: [],
+    named: { kind: 'created', task: 8 },
+    removed: 'ok',
+  };
+  const decisions: object[] = [];
+  let visited: Pick<Visited, 'object' | 'memo'> = { object, memo: memo() };
+  for (const hours of [2, 3, 27]) {
+    const now = LATER + hours * HOUR;
+    if (visited.object === undefined) break;
+    const decision = decide(visited.object, withKey({ now, memo: visited.memo }));
+    const { calls, requests, ...next } = await visit(visited.object, {
+      answers,
+      now,
+      memo: visited.memo,
+      ordersNamed: true,
+    });
+    // A status is written only if it has changed.
+    decisions.push({
+      decision,
+      requests,
+      calls: calls.filter((call) => call !== 'write'),
+      own: next.object && knownRecord(next.object),
+    });
+    visited = next;
+  }
+  return { decisions };
+}
+
+describe.each(states)('a decision about a record that is $phase, while $what', ({ phase, make }) => {
+  it('is the same whichever reason was shown in between', async () => {
+    const object = await make();
+    expect(phaseOf(knownRecord(object) ?? {})).toBe(phase);
+    for (const deleting of [false, true]) {
+      const metadata = { ...object.metadata, ...(deleting && { deletionTimestamp: '2026-01-02T00:00:00Z' }) };
+      const uncovered = await found({ ...object, metadata });
+      for (const reason of READY)
+        expect({ reason, ...(await found(covered({ ...object, metadata }, reason))) }).toEqual({
+          reason,
+          ...uncovered,
+        });
+    }
+  });
+});
+
 describe('a reason that decides later', () => {
   it.each(remembered)('stays in the record: $reason, which is $trait', ({ reason, trait }) => {
-    const record = withOpen({ ...TASKED, identifier: 'srv1' }, { reason, message: '' }, NOW);
-    expect(trait === 'doubt' ? standingReason(record) : openReason(record, trait)).toBe(reason);
+    const own = withOpen({ ...TASKED, identifier: 'srv1' }, { reason, message: '' }, NOW);
+    expect(trait === 'doubt' ? standingReason(own) : openReason(own, trait)).toBe(reason);
   });
 });
 
@@ -136,7 +248,7 @@ describe('an order that has led to no server', () => {
   const failing = { task: new ResponseError(500, '500: Out of stock', { said: 'Out of stock' }), server: DENIED };
   const failure = { task: 7, said: 'Out of stock', count: 2, since: 0 };
   const visits: { shows: ReadyReason; object: VirtualServer; given: Given }[] = [
-    { shows: 'CreateOutcomeUnknown', object: webWith(ATTEMPTED), given: { notes: note, now: NOW + 3_600_000 } },
+    { shows: 'CreateOutcomeUnknown', object: webWith(ATTEMPTED), given: { notes: note, now: NOW + HOUR } },
     {
       shows: 'TaskNotFound',
       object: webWith(TASKED),
@@ -177,7 +289,7 @@ describe('an order that has led to no server', () => {
       const open = await left(object, given);
       const blind = await left(open, {
         answers: { task: DENIED, products: [] },
-        now: LATER + 3_600_000,
+        now: LATER + HOUR,
         notes: given.notes ?? [],
       });
       expect(knownRecord(blind)?.open?.reason).toBe(shows === 'CreateFailed' ? 'ServerNotVisible' : shows);
@@ -186,7 +298,7 @@ describe('an order that has led to no server', () => {
   );
 
   it('is told behind a protection, with its cause and what you can do', async () => {
-    const lost = await left(webWith(ATTEMPTED), { notes: note, now: NOW + 3_600_000 });
+    const lost = await left(webWith(ATTEMPTED), { notes: note, now: NOW + HOUR });
     const shown = covered(lost, 'DeletionProtected');
     const { message } = shownBy({ object: shown });
     expect(message).toMatch(/^Something else is more urgent\. Order a1 was sent, but its outcome is unknown/);
