@@ -110,6 +110,11 @@ const sentSchema = open({
 const orderedSchema = open({
   attempt,
   product: z.string().max(MAX_PRODUCT),
+  userDataDigest: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('16 bits of a hash of the user data that it took from a Secret or a ConfigMap.'),
 }).describe(
   'What the order asked for, by which a server that appears late is told from another one with its identifier.',
 );

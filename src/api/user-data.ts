@@ -32,7 +32,7 @@ export const userDataFromSchema = ruled(
     holds: ({ secretKeyRef, configMapKeyRef }) => (secretKeyRef === undefined) !== (configMapKeyRef === undefined),
   },
 ).describe(
-  'User data for cloud-init from a Secret or a ConfigMap, which the operator reads when it orders the server.',
+  'User data for cloud-init from a Secret or a ConfigMap, which the operator sends when it orders the server.',
 );
 
 /** One key of one object. */

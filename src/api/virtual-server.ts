@@ -336,6 +336,10 @@ export const statusSchema = z
       .object({ hostname: z.string().max(BOUNDS.hostname).describe('Host.'), username: text.describe('User.') })
       .optional()
       .describe('Admin console of the server.'),
+    userDataChanged: z
+      .literal(true)
+      .optional()
+      .describe('The Secret or ConfigMap in spec.userDataFrom no longer has the user data that the order sent.'),
     cancelsAt: z.iso
       .datetime()
       .max(64)

@@ -79,6 +79,8 @@ export class Visit {
   #steppedAt: number;
   /** The wall clock minus the monotonic clock when the visit began (ms). */
   readonly #clocksDiffer: number;
+  /** The text that spec.userDataFrom names. */
+  #userData: Promise<string | undefined> | undefined;
   /** This step has sent a request. */
   #hasSent = false;
   readonly #reservations = new Set<Reservation>();
@@ -147,7 +149,13 @@ export class Visit {
     // Another process has sent the order, and the text may have changed since then.
     const isUnknown = own?.attempt !== undefined && own.attempt !== ordered?.attempt && !wasRead(object, own);
     const isRead = userData === undefined && !isUnknown;
-    return without.hiding(isRead ? await userDataText(object, this.services.kube) : userData);
+    return without.hiding(isRead ? await this.userDataText() : userData);
+  }
+
+  /** What spec.userDataFrom names, read once a visit; undefined if it cannot be read, or if no order may send it. */
+  userDataText(): Promise<string | undefined> {
+    this.#userData ??= userDataText(this.object, this.services.kube);
+    return this.#userData;
   }
 
   /** The key cannot see what the object holds: its Secret is read again before the key's next use. */
@@ -158,6 +166,8 @@ export class Visit {
 
   /** False if the process is about to end: it begins no order that it may not finish. */
   beginsOrder(): boolean {
+    // The order may send a newer text than the one that was read before.
+    this.#userData = undefined;
     this.#endOrder ??= this.#beginOrder();
     return this.#endOrder !== undefined;
   }

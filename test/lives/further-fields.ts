@@ -3,7 +3,7 @@ import type { FurtherField } from '../../src/api/ordered-fields.ts';
 import type { VirtualServerSpec } from '../../src/api/virtual-server.ts';
 import type { Random } from './random.ts';
 
-type Further = Partial<Pick<VirtualServerSpec, FurtherField>>;
+export type Further = Partial<Pick<VirtualServerSpec, FurtherField>>;
 
 /** Share of the objects, 0 to 1, that have some of the fields. */
 const WITH_FIELDS = 0.3;
@@ -15,17 +15,24 @@ export const USER_DATA_MARK = 'mark-of-the-user-data';
 
 /** Name of the Secret and of the ConfigMap, and of the key in each, with user data. */
 export const USER_DATA_NAME = 'user-data';
-/** What is in each of them, while it is there. */
+/** What is in each of them, while it is there: first one text, and the other one after each change. */
 export const USER_DATA_OF = {
-  Secret: `#cloud-config\nhostname: ${USER_DATA_MARK}-of-the-secret\n`,
-  ConfigMap: `#cloud-config\nhostname: ${USER_DATA_MARK}-of-the-config-map\n`,
+  Secret: textsOf('secret'),
+  ConfigMap: textsOf('config-map'),
 };
 const KEY_REF = { name: USER_DATA_NAME, key: USER_DATA_NAME };
 
-/** The user data that an order for such an object sends. */
-export function userDataSent({ userData, userDataFrom }: Further): string | undefined {
-  if (userDataFrom === undefined) return userData;
-  return USER_DATA_OF[userDataFrom.configMapKeyRef === undefined ? 'Secret' : 'ConfigMap'];
+function textsOf(source: string): readonly string[] {
+  return ['first', 'other'].map((text) => `#cloud-config\nhostname: ${USER_DATA_MARK}-of-the-${source}-${text}\n`);
+}
+
+export const userDataKindOf = ({ configMapKeyRef }: NonNullable<Further['userDataFrom']>): keyof typeof USER_DATA_OF =>
+  configMapKeyRef === undefined ? 'Secret' : 'ConfigMap';
+
+/** Whether an order for such an object may send this user data. */
+export function isUserDataOf({ userData, userDataFrom }: Further, sent: unknown): boolean {
+  if (userDataFrom === undefined) return sent === userData;
+  return USER_DATA_OF[userDataKindOf(userDataFrom)].some((text) => text === sent);
 }
 
 export const drawFurther = (random: Random): Further => (random.chance(WITH_FIELDS) ? drawSome(random) : {});

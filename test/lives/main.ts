@@ -48,6 +48,8 @@ async function search(): Promise<void> {
     changed: 0,
     stopped: 0,
     pricedChanges: 0,
+    compared: 0,
+    outdated: 0,
     refused: 0,
     named: 0,
     repeated: 0,
@@ -85,6 +87,8 @@ async function search(): Promise<void> {
       'changed',
       'stopped',
       'pricedChanges',
+      'compared',
+      'outdated',
       'refused',
       'named',
       'repeated',
@@ -113,7 +117,7 @@ async function search(): Promise<void> {
     `${creates} servers, ${priced} of them ordered within a limit in money (${listed} by the list of prices), ${hourly} after orders of an earlier process within the hour, ${refused} refused writes judged, ${crashes} crashes, ${events} events in ${runs} runs, ${failed} of them with violations`,
   );
   say(
-    `${total.changed} changes of servers in place, ${total.pricedChanges} requests for them judged by a limit in money, and ${total.stopped} shutdowns`,
+    `${total.changed} changes of servers in place, ${total.pricedChanges} requests for them judged by a limit in money, and ${total.stopped} shutdowns; ${total.compared} servers with user data of a Secret or ConfigMap, ${total.outdated} of them ordered with another one than it has`,
   );
   const { named, repeated, held, tooLate, ofFailed, requests, repeats } = total;
   say(

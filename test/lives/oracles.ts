@@ -17,7 +17,7 @@ import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import { asksToCancel, orderedTooOften, unaccounted, wronglyCancelled } from '../oracles/servers.ts';
 import { isHandedOver, leftByTaker } from './hand-overs.ts';
 import { keyOf } from './object-store.ts';
-import { USER_DATA_MARK, userDataSent } from './further-fields.ts';
+import { USER_DATA_MARK, isUserDataOf } from './further-fields.ts';
 import type { Orders } from './orders.ts';
 import type { PriceWatch } from './price-watch.ts';
 import type { People } from './people.ts';
@@ -117,8 +117,8 @@ const SENT: { [F in OrderedField]-?: IsSent } = {
     body['net_device'] === advanced.netDevice &&
     body['disk_bus'] === advanced.diskBus &&
     body['tablet'] === advanced.tablet,
-  userDataFrom: (body, spec) => body['user_data_string'] === userDataSent(spec),
-  userData: (body, spec) => body['user_data_string'] === userDataSent(spec),
+  userDataFrom: (body, spec) => isUserDataOf(spec, body['user_data_string']),
+  userData: (body, spec) => isUserDataOf(spec, body['user_data_string']),
   storedUserData: (body, { storedUserData }) => body['user_data'] === storedUserData,
 };
 

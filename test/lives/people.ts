@@ -58,6 +58,8 @@ export interface PeopleParts {
   models: Random | undefined;
   /** For the fields that few objects have. */
   fields: Random;
+  /** For changes of user data that Secrets and ConfigMaps have. */
+  userData: Random;
   hasty: Hasty;
   /** In a world in which people choose identifiers. */
   choosing: Random | undefined;
@@ -92,7 +94,7 @@ export class People {
   readonly #slips: Slips;
   readonly #restorer: Restorer;
   readonly #connections: Connections;
-  readonly #userData: UserDataPeople;
+  readonly userData: UserDataPeople;
   readonly #handOvers: HandOverPeople;
   readonly #api: ApiServer;
   readonly #simulation: Simulation;
@@ -115,6 +117,7 @@ export class People {
     tell,
     models,
     fields,
+    userData,
     hasty,
     choosing,
     hasList,
@@ -146,7 +149,13 @@ export class People {
       this.#putSecret(namespace);
       this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
     }
-    this.#userData = new UserDataPeople({ api, random: fields, namespaces: NAMESPACES, tell });
+    this.userData = new UserDataPeople({
+      ...{ api, simulation, orders, ownership },
+      random: fields,
+      changing: userData,
+      namespaces: NAMESPACES,
+      tell,
+    });
     if (models !== undefined) this.#adoptPriced();
   }
 
@@ -184,7 +193,7 @@ export class People {
       ...Array<() => void>(4).fill(() => this.resolve()),
     ];
     this.#try(this.#random.pick(actions));
-    this.#userData.act();
+    this.userData.act();
   }
 
   /** Looks at every parked object and truthfully does what its condition asks for. */
@@ -196,7 +205,7 @@ export class People {
   tidy(): void {
     this.#caretaker.bePatient();
     this.#try(() => this.#handOvers.tidy());
-    this.#userData.tidy();
+    this.userData.tidy();
     this.#api.allowDeletion();
     for (const namespace of NAMESPACES) {
       this.#putSecret(namespace);
@@ -244,7 +253,7 @@ export class People {
         sshKeys: [sshKeyOf(`serial-${this.lives + 1}`), ...(this.lives % 8 === 7 ? [CUT_SSH_KEY] : [])],
         ...this.#fewModels(),
         ...chosen,
-        ...drawFurther(this.#fields),
+        ...this.userData.with(drawFurther(this.#fields)),
         deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
         deletionProtection: random.chance(0.05),
         ...(random.chance(0.3) && { sshCheck: random.pick(CHECKS) }),

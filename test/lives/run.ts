@@ -95,6 +95,9 @@ export interface RunResult {
   stopped: number;
   /** Requests for changes that were judged by a limit in money. */
   pricedChanges: number;
+  /** Servers whose user data was compared with its Secret or ConfigMap at the end, and those of them that told a change. */
+  compared: number;
+  outdated: number;
   /** Writes that were refused again, to objects that were judged by what they say. */
   refused: number;
   /** Orders under an identifier that were accepted, and those of them that were accepted again. */
@@ -182,6 +185,7 @@ const WITH_CHOSEN = 0.7;
 const CHOSEN_SEED = 0xc405e;
 /** The same for the fields of an order that few objects have. */
 const FIELDS_SEED = 0xf1e1d;
+const USER_DATA_SEED = 0xc10d;
 const POWER_SEED = 0x90e4;
 /** The same for what the provider calls its servers. */
 const WORDS_SEED = 0x3a9d5;
@@ -375,6 +379,7 @@ class SimWorld {
       tell,
       models: isLimited ? priceRandom : undefined,
       fields: new Random(seed ^ FIELDS_SEED),
+      userData: new Random(seed ^ USER_DATA_SEED),
       hasty: { random: new Random(seed ^ HASTY_SEED), crash: (act) => this.#crashAll(act) },
       choosing: this.#choosing,
       hasList: hasList(this.#worldApi),
@@ -564,6 +569,7 @@ class SimWorld {
       if (round < 96 && servers.some(waitsForChange)) least = Math.max(least, round + 3);
       // Some orders and cancellations wait until the whole list can be read, and no change reaches a server that shows nothing of its own.
       if (round === OPENED_AFTER) this.#simulation.provider.setVariants({ listsPage: 0, offAddresses: 'kept' });
+      if (round === OPENED_AFTER) this.#people.userData.changeSome();
       changes = this.#api.servers.changes.length;
       this.#power?.tidy();
       this.#people.tidy();
@@ -577,7 +583,7 @@ class SimWorld {
     const { maxServersPerNamespace } = this.#setting.flags;
     this.#violations.push(...notAtRest(this.#api, this.#people.ownership, maxServersPerNamespace, this.#prices));
     this.#violations.push(...leftOver(this.#api, this.#simulation, this.#orders, this.#people));
-    this.#violations.push(...this.#people.catalogs.atRest());
+    this.#violations.push(...this.#people.catalogs.atRest(), ...this.#people.userData.atRest());
     this.#violations.push(...this.#secrets.atRest(this.#simulation, isOn), ...tellsPasswords(this.#api));
     this.#violations.push(...setsAtRest(this.#api), ...(this.#changes?.watch.atRest() ?? []));
     const { servers, catalogs, sets } = this.#api;
@@ -664,6 +670,8 @@ class SimWorld {
       listed: this.#prices?.judgedByList ?? 0,
       pricedChanges: this.#prices?.judgedChanges ?? 0,
       hourly: this.#creates?.judged ?? 0,
+      compared: this.#people.userData.judged.same + this.#people.userData.judged.changed,
+      outdated: this.#people.userData.judged.changed,
       changed: this.#simulation.ledger.changes().length,
       stopped: this.#simulation.ledger.power({ call: 'shutdown' }).length,
       refused: this.#refusals?.judged ?? 0,

@@ -1946,6 +1946,62 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/user-data.test.ts'],
   },
   {
+    name: 'does not notice that user data has changed since the order',
+    file: 'src/virtual-server/decision/sent-user-data.ts',
+    find: 'present === undefined ? wasChanged : present !== sent',
+    replace: 'wasChanged',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-user-data.test.ts'],
+  },
+  {
+    name: 'takes a Secret that cannot be read for changed user data',
+    file: 'src/virtual-server/decision/sent-user-data.ts',
+    find: 'present === undefined ? wasChanged : present !== sent',
+    replace: 'present !== sent',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-user-data.test.ts'],
+  },
+  {
+    name: 'takes a Secret that cannot be read for unchanged user data',
+    file: 'src/virtual-server/decision/sent-user-data.ts',
+    find: 'present === undefined ? wasChanged : present !== sent',
+    replace: 'present !== undefined && present !== sent',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-user-data.test.ts'],
+  },
+  {
+    name: 'tells that the user data of an earlier server has changed',
+    file: 'src/virtual-server/decision/sent-user-data.ts',
+    find: 'status.userDataChanged === true && status.identifier === record.identifier',
+    replace: 'status.userDataChanged === true',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-user-data.test.ts'],
+  },
+  {
+    name: 'keeps what tells of user data that an earlier order has sent',
+    file: 'src/virtual-server/decision/sent-user-data.ts',
+    find: 'ordered !== undefined && ordered.attempt === attempt ? ordered.userDataDigest : undefined',
+    replace: 'ordered?.userDataDigest',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-user-data.test.ts'],
+  },
+  {
+    name: 'keeps enough of a hash of user data to guess it',
+    file: 'src/virtual-server/operations/user-data.ts',
+    find: 'const DIGEST_LENGTH = 4;',
+    replace: 'const DIGEST_LENGTH = 16;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-user-data.test.ts'],
+  },
+  {
+    name: 'compares the user data of an order with what was read before it',
+    file: 'src/virtual-server/visit.ts',
+    find: 'this.#userData = undefined;',
+    replace: 'void this.#userData;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-user-data.test.ts'],
+  },
+  {
+    name: 'reads user data twice at each look',
+    file: 'src/virtual-server/visit.ts',
+    find: 'this.#userData ??= userDataText(',
+    replace: 'this.#userData = userDataText(',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-user-data.test.ts'],
+  },
+  {
     name: 'quotes the provider although the user data that it may repeat is not known',
     file: 'src/provider/redact.ts',
     find: "if (secret === '') return",
@@ -2158,9 +2214,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends an order without waiting for its claim',
     file: 'src/virtual-server/operations/order-anonymous.ts',
-    find: "  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
+    find: "  await visit.commit({ name: 'claim', next: goOn(memo, { record }) });\n  const own = ownOfClaim(visit, view, attempt);",
     replace:
-      "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
+      "  visit.commit({ name: 'claim', next: goOn(memo, { record }) }).catch(() => undefined);\n  const own = record as ServerRecord | undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -3133,9 +3189,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets a claim that conflicted but may have been applied',
     file: 'src/virtual-server/operations/order-anonymous.ts',
-    find: "  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) });",
+    find: "  await visit.commit({ name: 'claim', next: goOn(memo, { record }) });",
     replace:
-      "  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
+      "  await visit.commit({ name: 'claim', next: goOn(memo, { record }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim-conflict.test.ts'],
   },
   {
@@ -5141,8 +5197,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets the known host keys when the server cannot be read',
     file: 'src/virtual-server/decision/compose.ts',
-    find: "return isOther ? without(kept, 'sshHostKeys') : kept;",
-    replace: "return kept.sshHostKeys || isOther ? without(kept, 'sshHostKeys') : kept;",
+    find: "return isOther ? without(kept, 'sshHostKeys', 'userDataChanged') : kept;",
+    replace: "return kept.sshHostKeys || isOther ? without(kept, 'sshHostKeys', 'userDataChanged') : kept;",
   },
   {
     name: 'keeps the host keys of another server',

@@ -60,14 +60,23 @@ const isBeingDeleted = ({ metadata }: VirtualServer): boolean => metadata.deleti
 const patch = (spec: object): Command => ({ verb: 'patch', spec });
 const REMOVE: Advice = { text: 'To delete this object', command: { verb: 'delete' } };
 const edit = (text: string, then?: string): Advice => ({ text, command: { verb: 'edit' }, then });
-const isMember = ({ metadata: { ownerReferences = [] } }: VirtualServer): boolean =>
-  ownerReferences.some(({ kind, controller }) => controller === true && kind === SET_KIND);
+const setOf = ({ metadata: { ownerReferences = [] } }: VirtualServer): string | undefined =>
+  ownerReferences.find(({ kind, controller }) => controller === true && kind === SET_KIND)?.name;
+const isMember = (object: VirtualServer): boolean => setOf(object) !== undefined;
 /** A set makes its objects itself. */
 const anotherFor = (object: VirtualServer): Advice[] =>
   isMember(object) ? [] : [{ text: 'If you want another server, create a new object' }];
 /** After the end of a server. */
 const replace: Steps = ({ object }) =>
   isMember(object) ? [{ ...REMOVE, text: 'To let its set order a replacement' }] : [REMOVE, ...anotherFor(object)];
+/** For a server that was set up with earlier user data. */
+export function setUpAnother(object: VirtualServer): Advice[] {
+  const { name, namespace } = object.metadata;
+  const set = setOf(object);
+  const command = set === undefined ? `replace ${name}` : `rollout restart set/${set}`;
+  const ordered = set === undefined ? 'a server' : 'new servers for all members of its set';
+  return [{ text: `To order ${ordered} with the present user data, run \`kubectl vps ${command} -n ${namespace}\`` }];
+}
 const CORRECT_SPEC: Steps = () => [edit('To correct spec')];
 const CORRECT_ADOPTION: Steps = () => [{ text: 'To correct the annotation', command: adoptCommand() }];
 
@@ -408,6 +417,7 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
             command: annotate(ACCEPT_HOST_KEY_ANNOTATION, subject),
           },
         ],
+  Drifted: ({ object }) => (object.status?.userDataChanged === true ? setUpAnother(object) : []),
   HasOwners: (about) => keep(about, 'To lift the protection and keep the server'),
 };
 

@@ -12,12 +12,13 @@ import { currentReason, TYPES_WITH_EVENT, hasTrait, type ConditionType, type Rea
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION, TAKE_OVER_ANNOTATION } from '../../api/names.ts';
 import { openReason } from '../../api/open.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
+import { userDataSourceOf } from '../../api/user-data.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Condition } from '../../api/meta.ts';
 import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
-import { adviceOn } from './advice.ts';
+import { adviceOn, setUpAnother } from './advice.ts';
 import { cancelsAtOf } from './delay.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, orphanMessage } from './inputs.ts';
@@ -155,10 +156,10 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   };
 }
 
-/** The fields without host keys, if they are those of the server that the object held before. */
+/** The fields without host keys and changed user data, if they are those of the server that the object held before. */
 function ofSameServer(kept: VirtualServerStatus, record: ServerRecord | undefined): VirtualServerStatus {
   const isOther = record?.identifier !== undefined && kept.identifier !== record.identifier;
-  return isOther ? without(kept, 'sshHostKeys') : kept;
+  return isOther ? without(kept, 'sshHostKeys', 'userDataChanged') : kept;
 }
 
 /** Kept conditions also get the present generation, since the operator has just checked the spec; not while paused. */
@@ -217,13 +218,34 @@ function pendingChange(
   return { reason: 'Changing', message: 'The operator has not compared the server with the present spec yet' };
 }
 
-function drifted({ spec }: VirtualServer, fields: VirtualServerStatus): Finding | undefined {
-  const differences = isProvisioned(fields) ? drift(spec, fields) : undefined;
-  if (differences === undefined) return undefined;
-  const message =
+function drifted(object: VirtualServer, fields: VirtualServerStatus): Finding | undefined {
+  if (!isProvisioned(fields)) return undefined;
+  const differences = drift(object.spec, fields);
+  const differs =
+    differences &&
     `The server differs from spec: ${differences}. The operator changes nothing. To accept it for an adopted server, ` +
-    'change product, diskSize, diskType or ipv4. To get another server, create a new object';
-  return { reason: 'Drifted', message };
+      'change product, diskSize, diskType or ipv4. To get another server, create a new object';
+  const outdated = outdatedUserData(object, fields);
+  const message = [differs, outdated].filter((text) => text !== undefined).join('. ');
+  if (message === '') return undefined;
+  return {
+    reason: 'Drifted',
+    message,
+    ...(outdated !== undefined && { advice: sentences(setUpAnother(object), object) }),
+  };
+}
+
+/** Names where the user data comes from, and tells nothing of it. */
+function outdatedUserData(
+  { metadata: { namespace }, spec: { userDataFrom } }: VirtualServer,
+  { userDataChanged }: VirtualServerStatus,
+): string | undefined {
+  if (userDataChanged !== true || userDataFrom === undefined) return undefined;
+  const { kind, name, key } = userDataSourceOf(userDataFrom);
+  return (
+    `The user data in spec.userDataFrom has changed since the order: ${kind} ${namespace}/${name}, key "${key}". cloud-init ran the earlier ` +
+    'one when the server first started, and runs no other. The operator changes nothing'
+  );
 }
 
 /**

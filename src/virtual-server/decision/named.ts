@@ -109,14 +109,18 @@ export function takenVerdict(why: string, shown: string | undefined): Verdict {
 /** The record of an object that orders a server under this identifier. `body`: the hash of what is sent. */
 export function namedClaim(
   at: View,
-  { attempt, identifier, account, body }: { attempt: string; identifier: string; account: string; body: string },
+  {
+    identifier,
+    body,
+    ...claim
+  }: { attempt: string; identifier: string; account: string; body: string; userDataDigest?: string | undefined },
 ): Named {
   const { object, now } = at;
   const isChosen = object.spec.identifier === identifier;
   return {
-    ...claimed(at, attempt, account),
+    ...claimed(at, claim),
     mode: 'named',
-    attempt,
+    attempt: claim.attempt,
     sent: { at: new Date(now).toISOString(), body, ...(isChosen && { chosen: true }) },
     identifier,
     // What you said of an earlier server with this identifier is no answer to this order.

@@ -4,7 +4,11 @@ import { timestamp } from '../../base/duration.ts';
 import { newRecord } from './known-record.ts';
 import type { View } from './view.ts';
 
-export function claimed({ object, own, now }: View, attempt: string, account: string): Claimed {
+/** `userDataDigest`: of what the order sends from a Secret or a ConfigMap. */
+export function claimed(
+  { object, own, now }: View,
+  { attempt, account, userDataDigest }: { attempt: string; account: string; userDataDigest?: string | undefined },
+): Claimed {
   const { orphans, failed, settled } = own ?? {};
   return {
     ...(own && unknownIn(own)),
@@ -12,7 +16,11 @@ export function claimed({ object, own, now }: View, attempt: string, account: st
     account,
     attempt,
     attemptedAt: timestamp(now),
-    ordered: { attempt, product: object.spec.product },
+    ordered: {
+      attempt,
+      product: object.spec.product,
+      ...(userDataDigest !== undefined && { userDataDigest }),
+    },
     orphans,
     failed,
     settled,

@@ -44,6 +44,7 @@ import { bootOf, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
 import { readyEvent } from '../decision/order-events.ts';
 import { isPricedPlainly, priceText, recordedPrice, withPrice } from '../decision/price.ts';
+import { changedUserData, sentDigest } from '../decision/sent-user-data.ts';
 import { isProvisioned, serverFields } from '../decision/server-status.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { cancelIsForbidden, withMemo, type View } from '../decision/view.ts';
@@ -55,6 +56,7 @@ import { invisible, renamed, saysFailed, unseen, vanished, withoutSilence } from
 import { lostToAnother } from './identifier-taken.ts';
 import { lookForFailed, readServer } from './reads.ts';
 import { unlessCancelled } from './shown-cancelled.ts';
+import { userDataDigest } from './user-data.ts';
 
 /**
  * `probed`: whether an SSH server answers. `connection`: the result of writing the connection Secret. If spec asks for it.
@@ -64,6 +66,8 @@ export type LookedAt = ShownServer & {
   probed?: ProbeResult;
   connection?: ConnectionSecretState;
   hostKeys?: PinnedKeys;
+  /** Of what `spec.userDataFrom` names now; undefined if that cannot be read, or need not be. */
+  userDataDigest?: string | undefined;
 };
 
 export async function look(visit: Visit, at: View, { record }: Extract<Operation, { type: 'look' }>): Promise<Outcome> {
@@ -162,7 +166,8 @@ async function withFindings(visit: Visit, current: ServerRecord, shown: ShownSer
   const hostKeys = pinned(object, known, probed, services.timers.now());
   // Only keys that the status holds: if the write of a new one fails, the next check may find another.
   const connection = await services.connections.write(object, shown.server, known);
-  return { ...shown, probed, connection, hostKeys };
+  const userData = sentDigest(current) === undefined ? undefined : await visit.userDataText();
+  return { ...shown, probed, connection, hostKeys, userDataDigest: userDataDigest(object, userData) };
 }
 
 /** The provider gave no answer, or denies the server. Pure. */
@@ -235,6 +240,7 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
     fields: {
       ...serverFields(server, recordedPrice(priced)?.amount),
       ...(keys.length > 0 && { sshHostKeys: [...keys] }),
+      ...changedUserData(object, record, found.userDataDigest),
     },
     verdict,
     reachable: ready.reachable,

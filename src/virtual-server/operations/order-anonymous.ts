@@ -25,7 +25,7 @@ import { unknownMessage } from '../decision/sentences.ts';
 import { unsentIn } from '../journal/journal.ts';
 import type { Visit } from '../visit.ts';
 import { orLacking } from './reads.ts';
-import type { OrderSecrets } from './user-data.ts';
+import { userDataDigest, type OrderSecrets } from './user-data.ts';
 
 export async function orderAnonymous(
   visit: Visit,
@@ -83,7 +83,9 @@ async function claimAndSend(
   const ordered = { attempt, userData: fromSecrets.userDataFrom ?? visit.object.spec.userData };
   // The provider may give this order the identifier of an earlier server, whose end proves nothing about it.
   const memo = withEvidence(view.memo, { ordered, end: undefined });
-  await visit.commit({ name: 'claim', next: goOn(memo, { record: claimed(view, attempt, account) }) });
+  const digest = userDataDigest(visit.object, fromSecrets.userDataFrom);
+  const record = claimed(view, { attempt, account, userDataDigest: digest });
+  await visit.commit({ name: 'claim', next: goOn(memo, { record }) });
   const own = ownOfClaim(visit, view, attempt);
   if (own === undefined) {
     // Without the claim, the entry in the journal lets the next step take the attempt back.

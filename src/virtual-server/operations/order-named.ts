@@ -43,7 +43,7 @@ import { untilSent, withMemo, type View } from '../decision/view.ts';
 import type { OrderTerms } from '../shared/limits.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
-import { readSecrets, type OrderSecrets } from './user-data.ts';
+import { readSecrets, userDataDigest, type OrderSecrets } from './user-data.ts';
 import { lostToAnother } from './identifier-taken.ts';
 import { afterNamedAnswer, waiting } from './named-answer.ts';
 
@@ -59,13 +59,15 @@ export async function orderNamed(
   const { body, digest } = requestOf(visit.object, secrets);
   const attempt = mint();
   const identifier = view.object.spec.identifier ?? identifierFor(visit.object, mint());
-  const claim = namedClaim(view, { attempt, identifier, account: secrets.session.account, body: digest });
+  const { session, values } = secrets;
+  const sent = { body: digest, userDataDigest: userDataDigest(visit.object, values.userDataFrom) };
+  const claim = namedClaim(view, { attempt, identifier, account: session.account, ...sent });
   const sending = (): void => {
     visit.keeps(hourly);
     hourly.sent(attempt, timers.monotonic());
   };
   return claimAndSend(visit, view, claim, {
-    session: secrets.session,
+    session,
     body,
     first: { sending, createdNothing: () => hourly.release(), expectedPrice },
   });

@@ -1,4 +1,5 @@
 /** The user data in the Secret or ConfigMap that spec names, which an order sends. */
+import { createHmac } from 'node:crypto';
 import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import { USER_DATA_SECRET_TYPE } from '../../api/names.ts';
 import type { FromSecrets } from '../../api/ordered-fields.ts';
@@ -121,6 +122,19 @@ async function fromConfigMap(kube: Reads, { namespace, name, where }: Named): Pr
     const message = `${where} cannot be read: ${ended(error.message)} The operator ordered nothing. ${remedyOf(error, ADD_RIGHT)}`;
     return err(missing('UserDataForbidden', message));
   }
+}
+
+/** Hexadecimal digits. */
+const DIGEST_LENGTH = 4;
+
+/**
+ * What the record keeps of user data; undefined if there is none. Everyone who may read the object can read it and try texts, so it has
+ * only 16 bits: one text in 65,536 fits, so it gives away no secret that withstands guessing. For the same reason, one change in 65,536
+ * goes unnoticed. The uid makes equal user data of two objects look different.
+ */
+export function userDataDigest({ metadata }: VirtualServer, text: string | undefined): string | undefined {
+  if (text === undefined || text === '') return undefined;
+  return createHmac('sha256', metadata.uid).update(text).digest('hex').slice(0, DIGEST_LENGTH);
 }
 
 /**

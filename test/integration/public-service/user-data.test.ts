@@ -1,10 +1,11 @@
 /** User data reaches the provider unchanged, and nothing else: no status, record, Event or log line. */
 import { expect, it, vi } from 'vitest';
 import { USER_DATA_SECRET_TYPE } from '../../../src/api/names.ts';
+import { MERGE_PATCH } from '../../../src/kube/client.ts';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { stalled } from '../support/creates.ts';
 import { permitConfigMaps } from '../../../tools/control-plane/operator-identity.ts';
-import type { World } from '../support/world.ts';
+import { condition, type World } from '../support/world.ts';
 import { orderIn, publicWorld, totals, WAYS } from '../support/public-service.ts';
 
 // The tests mostly wait.
@@ -108,6 +109,70 @@ it.concurrent.for(WAYS)('%s: the one of a ConfigMap is sent once the ConfigMap i
   const other = { userDataFrom: { secretKeyRef: { name: 'setup', key: 'user-data' }, configMapKeyRef: null } };
   await expect(world.patch('web', { spec: other })).rejects.toThrow('spec.userDataFrom, which the order sent');
 });
+
+const CHANGED = `${USER_DATA}# later\n`;
+
+it.concurrent.for(WAYS.flatMap((orders) => [['Secret', orders] as const, ['ConfigMap', orders] as const]))(
+  'a change of the %s since the order is told, and nothing else follows (%s)',
+  async ([kind, orders], context) => {
+    const world = await publicWorld(context, { orders });
+    await permitConfigMaps(world.http, world.namespace);
+    const folder = `/api/v1/namespaces/${world.namespace}/${kind === 'Secret' ? 'secrets' : 'configmaps'}`;
+    const dataOf = (text: string): object =>
+      kind === 'Secret'
+        ? { data: { 'user-data': Buffer.from(text).toString('base64') } }
+        : { data: { 'user-data': text } };
+    const body = {
+      apiVersion: 'v1',
+      kind,
+      metadata: { name: 'setup' },
+      ...(kind === 'Secret' && { type: USER_DATA_SECRET_TYPE }),
+      ...dataOf(USER_DATA),
+    };
+    await world.http.call({ method: 'POST', path: folder, body });
+    const change = (text: string): Promise<unknown> =>
+      world.http.call({
+        method: 'PATCH',
+        path: `${folder}/setup`,
+        body: dataOf(text),
+        contentType: MERGE_PATCH,
+      });
+    const drift = async (): Promise<unknown> =>
+      (await world.get('web'))?.status?.conditions?.find(({ type }) => type === 'Drifted');
+    const ref = { name: 'setup', key: 'user-data' };
+    const userDataFrom = kind === 'Secret' ? { secretKeyRef: ref } : { configMapKeyRef: ref };
+    await world.create(virtualServer('web', withSpec({ userDataFrom })));
+    await world.waitForReason('web', 'Available', 'Ready');
+    await world.visited('web');
+    expect(await drift()).toBeUndefined();
+
+    await change(CHANGED);
+    await world.visited('web');
+    const drifted = await world.waitForReason('web', 'Drifted', 'Drifted');
+    const { message } = condition(drifted, 'Drifted') ?? {};
+    expect(message).toContain(`since the order: ${kind} ${world.namespace}/setup, key "user-data"`);
+    expect(message).toContain(`kubectl vps replace web -n ${world.namespace}`);
+
+    // What is not there tells nothing.
+    await world.http.call({ method: 'DELETE', path: `${folder}/setup` });
+    await world.visited('web');
+    expect(await drift()).toEqual(condition(drifted, 'Drifted'));
+
+    await world.http.call({ method: 'POST', path: folder, body });
+    await world.visited('web');
+    await world.waitFor('web', (object) => condition(object, 'Drifted') === undefined);
+
+    const { status, metadata } = await world.waitForReason('web', 'Available', 'Ready');
+    const events = await world.events('web');
+    expect(JSON.stringify([status, drifted.status, metadata.annotations, events, world.log])).not.toContain(SECRET);
+    expect(totals(world)).toEqual({ ordered: 1, cancelled: 0, alive: 1 });
+
+    await world.http.call({ method: 'DELETE', path: `${folder}/setup` });
+    await world.delete('web');
+    await world.waitGone('web');
+    expect(totals(world)).toEqual({ ordered: 1, cancelled: 1, alive: 0 });
+  },
+);
 
 it.concurrent('an object names a Secret or a ConfigMap, not both', async (context) => {
   const world = await publicWorld(context);

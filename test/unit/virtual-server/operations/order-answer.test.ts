@@ -47,7 +47,7 @@ const after = (
 
 it('is preceded by a claim with a new attempt, which keeps only the orphans of earlier ones', () => {
   const before = record({ account: 'old', orphans: [{ task: 3 }], fingerprint: { macs: ['00:00:5e:00:53:01'] } });
-  expect(claimed(viewOf(webWith(before), facts()), 'a2', ACCOUNT)).toEqual({
+  expect(claimed(viewOf(webWith(before), facts()), { attempt: 'a2', account: ACCOUNT })).toEqual({
     format: 2,
     owner: UID,
     mode: 'create',
