@@ -34,7 +34,7 @@ interface Parts {
   orders: Orders;
   ownership: Ownership;
   random: Random;
-  /** For changes alone, which leave all else as it was without them. */
+  /** Apart from the others, so that what is drawn here changes no other draw. */
   changing: Random;
   namespaces: readonly string[];
   tell: (text: string) => void;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatRecord, mirrorIn, newerRecord, parseRecord, type ServerRecord } from '../../../src/api/record.ts';
 import { without } from '../../../src/base/without.ts';
-import { HELD, KNOWN } from '../../fixtures/decision.ts';
+import { ATTEMPTED, HELD, KNOWN } from '../../fixtures/decision.ts';
 
 function parsed(text: string): ServerRecord {
   const result = parseRecord(text);
@@ -20,6 +20,10 @@ describe('the text of a record', () => {
     [
       'with keys of a newer version in an orphan and in the fingerprint',
       { ...HELD, fingerprint: { macs: ['a'], serial: 7 }, orphans: [{ task: 1, since: '2026' }] },
+    ],
+    [
+      'with a key of a newer version in what was ordered',
+      { ...ATTEMPTED, ordered: { attempt: 'a1', product: 'VPSX4', userDataDigest: '1f3c', later: 7 }, task: 7 },
     ],
   ])('%s is the same after reading and writing it', (_, record) => {
     const text = JSON.stringify(record);
