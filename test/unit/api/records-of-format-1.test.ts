@@ -1,6 +1,4 @@
 /** Records that earlier versions of the operator wrote, of each kind, as this version reads them, rewrites them and acts on them. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import {
@@ -15,14 +13,9 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../src/provider/error.ts';
 import { inThisFormat } from '../../../src/virtual-server/decision/format-1.ts';
 import { knownRecord, viewRecord } from '../../../src/virtual-server/decision/known-record.ts';
-import { NOW, web, type Shape } from '../../fixtures/decision.ts';
+import { NOW, web } from '../../fixtures/decision.ts';
+import { LEFT } from '../../fixtures/format-1.ts';
 import { visit } from '../../fixtures/visits.ts';
-
-type Left = Pick<Shape, 'annotations' | 'finalizers' | 'deleting' | 'spec' | 'status'>;
-type Version = 'stored' | 'shown';
-
-const file = join(import.meta.dirname, 'records-of-format-1.json');
-const LEFT = JSON.parse(readFileSync(file, 'utf8')) as Record<Version, Record<string, Left>>;
 
 interface Said {
   phase: PhaseName;
