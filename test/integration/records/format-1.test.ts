@@ -68,6 +68,8 @@ it.for(['stored', 'shown'] as const)(
     for (const [name, object] of before) {
       const own = knownRecord(object) as ServerRecord;
       await world.visited(name);
+      // Until then, an earlier process might still be sending the order.
+      if (phaseOf(own) === 'claimed') await world.waitForReason(name, 'CreateOutcomeUnknown', 'Stalled');
       const after = knownRecord((await world.get(name)) as VirtualServer) as ServerRecord;
       // An order that was refused, or that has failed, is followed by another one.
       if (phaseOf(own) === 'unordered') ordered += 1;
