@@ -1,6 +1,6 @@
 /**
  * What the sources about the public service leave open, for scenarios with orders under an identifier of the operator. Which variant a
- * provider has may cost nobody a server or money, and asks nobody.
+ * provider has may cost no one a server or money, and no object asks a person.
  */
 import type { SimulatorOptions } from '../../src/simulator/index.ts';
 
@@ -44,8 +44,8 @@ export const WORLDS = {
 
 /** For scenarios in which the task of an order fails. */
 export const FAILING_WORLDS = {
-  /** The name stays in use for ever, and the task is denied once it has told that it failed. */
+  /** The name stays in use forever, and the task is denied once it has told that it failed. */
   'kept-name': { variants: { failedTask: 'error-then-denied', failedNameMs: Infinity } },
-  /** The task never names its server, and tells for ever that it failed. */
+  /** The task never names its server, and always tells that it failed. */
   nameless: { variants: { failedTask: 'error', failedTaskIdentifier: false } },
 } as const satisfies Record<string, World>;
