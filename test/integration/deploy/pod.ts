@@ -40,8 +40,8 @@ interface Volume {
 export interface Pod extends Program {
   /** Resolves when its log contains this message. */
   saying(message: string): Promise<void>;
-  /** Stops it as the kubelet does. Resolves with the exit code. */
-  stop(): Promise<number | null>;
+  /** Stops it as the kubelet does. Rejects with the end of its log if it does not exit with 0. */
+  stop(): Promise<void>;
 }
 
 /** `flags` are added to shorten waits. The process ends with the test. */
@@ -61,19 +61,20 @@ export async function startPod(cluster: Cluster, flags: string[] = []): Promise<
   );
   // Registered first, so it runs after the process is killed: hooks run in reverse order.
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const lastWords = (): string => [...program.stderr, ...program.stdout.slice(-5)].join('\n');
   return {
     ...program,
     async saying(message) {
       const said = (): boolean => program.stdout.some((line) => line.includes(`"msg":"${message}"`));
       while (!said()) {
         const ended = await Promise.race([program.ended.then(() => true), tick()]);
-        if (ended)
-          throw new Error(`the operator exited: ${[...program.stderr, ...program.stdout.slice(-5)].join('\n')}`);
+        if (ended) throw new Error(`the operator exited: ${lastWords()}`);
       }
     },
-    stop() {
+    async stop() {
       program.kill('SIGTERM');
-      return program.ended;
+      const code = await program.ended;
+      if (code !== 0) throw new Error(`the operator was to stop, and exited with ${String(code)}: ${lastWords()}`);
     },
   };
 }
