@@ -74,7 +74,7 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
   /** The pod of the current Deployment, which replaces an old one, as in a rolling update. */
   async function roll(old?: Pod): Promise<Pod> {
     const pod = await startPod(cluster, QUICK);
-    if (old !== undefined) await old.stop();
+    if (old !== undefined) await old.stopWell();
     // From then on, it visits an object for an annotation; what was there before waits for the next resync.
     await pod.saying('operator runs');
     return pod;
@@ -186,7 +186,7 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
     await survives();
 
     // In a cluster, the first command of the section stops the pods.
-    await pod.stop();
+    await pod.stopWell();
     const kept = await follow('Uninstall');
     expect(kept).toContain(`[CustomResourceDefinition] ${CRD}`);
     expect(kept).toContain('[ValidatingAdmissionPolicy] vps-operator-crd-deletion');
@@ -228,7 +228,7 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
     const release = ['vps-operator', '--namespace', SYSTEM, '--kubeconfig', cluster.controlPlane.kubeconfigPath];
     const unkept = [CHART, '--reset-then-reuse-values', '--set=crds.keep=false'];
     await helm.run('upgrade', ...release, ...unkept);
-    await pod.stop();
+    await pod.stopWell();
     for (const attempt of [1, 2]) {
       await expect(helm.run('uninstall', ...release), `${attempt}`).rejects.toThrow('failed to delete release');
       expect((await read()).metadata.deletionTimestamp).toBeUndefined();
@@ -254,7 +254,7 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
     await orderServer();
     const [server] = simulator.aliveServers();
     // In a cluster, Helm deletes the Deployment before the CRDs.
-    await pod.stop();
+    await pod.stopWell();
     const crds = [CRD, 'virtualserversets.vps-operator.dev'];
     await cluster.kubectl('annotate', 'crd', ...crds, 'vps-operator.dev/allow-deletion=true');
     await follow('Uninstall');
@@ -346,7 +346,7 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
     const pod = await roll();
     const values = ['--values', LEAST];
     expect(await helmTest(pod, values, 20_000)).toContain('leads');
-    await pod.stop();
+    await pod.stopWell();
     await expect(helmTest(pod, values, 0)).rejects.toThrow('No replica behind');
     await follow('Uninstall');
     await cluster.kubectl('create', 'namespace', TEAM);

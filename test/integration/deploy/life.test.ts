@@ -38,7 +38,7 @@ it('continues the work of an old pod in a new one, and orders nothing twice', as
   await expect.poll(async () => (await here.list())[0]?.status?.record?.task).toBeDefined();
   await here.install();
   const young = await here.pod();
-  await old.stop();
+  await old.stopWell();
   await young.saying('became the leader');
   await here.ready('web');
   expect(here.simulator.ledger.creates()).toHaveLength(1);

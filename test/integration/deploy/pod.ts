@@ -40,8 +40,10 @@ interface Volume {
 export interface Pod extends Program {
   /** Resolves when its log contains this message. */
   saying(message: string): Promise<void>;
-  /** Stops it as the kubelet does. Rejects with the end of its log if it does not exit with 0. */
-  stop(): Promise<void>;
+  /** Stops it as the kubelet does. Resolves with the exit code. */
+  stop(): Promise<number | null>;
+  /** The same. Rejects with the end of its log if it does not exit with 0. */
+  stopWell(): Promise<void>;
 }
 
 /** `flags` are added to shorten waits. The process ends with the test. */
@@ -62,8 +64,13 @@ export async function startPod(cluster: Cluster, flags: string[] = []): Promise<
   // Registered first, so it runs after the process is killed: hooks run in reverse order.
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const lastWords = (): string => [...program.stderr, ...program.stdout.slice(-5)].join('\n');
+  const stop = (): Promise<number | null> => {
+    program.kill('SIGTERM');
+    return program.ended;
+  };
   return {
     ...program,
+    stop,
     async saying(message) {
       const said = (): boolean => program.stdout.some((line) => line.includes(`"msg":"${message}"`));
       while (!said()) {
@@ -71,9 +78,8 @@ export async function startPod(cluster: Cluster, flags: string[] = []): Promise<
         if (ended) throw new Error(`the operator exited: ${lastWords()}`);
       }
     },
-    async stop() {
-      program.kill('SIGTERM');
-      const code = await program.ended;
+    async stopWell() {
+      const code = await stop();
       if (code !== 0) throw new Error(`the operator was to stop, and exited with ${String(code)}: ${lastWords()}`);
     },
   };
