@@ -75,3 +75,14 @@ export function userDataWarnings(text: string): string[] {
     ...(text.includes('\r\n') ? ['has Windows line ends (CRLF), which break scripts and files in it'] : []),
   ];
 }
+
+/** What decoding makes of bytes that are no UTF-8. */
+const REPLACED = '\ufffd';
+
+/** Why no order takes what is under the key of a Secret or ConfigMap, such as `has no key "user-data"`; undefined: it may. */
+export function unusableText(key: string, text: string): string | undefined {
+  if (text === '') return `has no key "${key}"`;
+  if (text.includes(REPLACED)) return `key "${key}" is no text in UTF-8`;
+  if (text.length > MAX_USER_DATA) return `key "${key}" has ${text.length} characters, more than ${MAX_USER_DATA}`;
+  return undefined;
+}

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import { USER_DATA_SECRET_TYPE } from '../../api/names.ts';
 import type { FromSecrets } from '../../api/ordered-fields.ts';
-import { MAX_USER_DATA, userDataProblem, userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
+import { unusableText, userDataProblem, userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { err, ok, type Result } from '../../base/result.ts';
 import { ended } from '../../base/text.ts';
@@ -43,8 +43,6 @@ export async function readSecrets(
 
 const FIX =
   '. The operator ordered nothing. Put the user data there, or correct spec.userDataFrom; the operator retries automatically';
-/** What decoding makes of bytes that are no UTF-8. */
-const REPLACED = '\ufffd';
 
 async function readUserData(
   { metadata: { namespace }, spec }: VirtualServer,
@@ -59,11 +57,9 @@ async function readUserData(
     err(missing('UserDataNotFound', `${where} ${words}${FIX}`));
   if (found.value === undefined) return problem('does not exist');
   const { uid, data } = found.value;
-  const text = data[key];
-  if (text === undefined || text === '') return problem(`has no key "${key}"`);
-  if (text.includes(REPLACED)) return problem(`key "${key}" is no text in UTF-8`);
-  if (text.length > MAX_USER_DATA)
-    return problem(`key "${key}" has ${text.length} characters, more than ${MAX_USER_DATA}`);
+  const text = data[key] ?? '';
+  const broken = unusableText(key, text);
+  if (broken !== undefined) return problem(broken);
   return ok({ text, hashKey: uid ?? '' });
 }
 
