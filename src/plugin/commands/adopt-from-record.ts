@@ -28,7 +28,8 @@ const STEPS: Record<AdoptionStep, string> = { adopt: 'adopt', done: 'done', none
  */
 export async function adoptFromRecord(context: Context, options: FromRecordOptions): Promise<void> {
   const { cluster } = context;
-  const rows = await planned(context, options);
+  const planned = await plannerOf(context, options);
+  const rows = await planned();
   const table = columns(HEADER, rows.map(cellsOf));
   if (options.dryRun) {
     print(context, table);
@@ -50,15 +51,24 @@ export async function adoptFromRecord(context: Context, options: FromRecordOptio
   const failed = await annotateAll(
     context,
     adoptions.map(({ object, identifier }) => ({
+      object,
       what: object.metadata.name,
       done: `adopts ${identifier}`,
-      write: () => annotateAdopt(cluster, object, identifier),
+      write: (newest) => annotateAdopt(cluster, newest, identifier),
+      look: async () =>
+        (await planned()).find(
+          (row) => row.name === object.metadata.name && row.step === 'adopt' && row.identifier === identifier,
+        )?.object,
     })),
   );
   finish(context, rows, adoptions.length - failed.length, failed.length);
 }
 
-async function planned(context: Context, { filename, selector, all }: FromRecordOptions): Promise<RestoredRow[]> {
+/** Reads the backups once; the objects each time that the plan is made. */
+async function plannerOf(
+  context: Context,
+  { filename, selector, all }: FromRecordOptions,
+): Promise<() => Promise<RestoredRow[]>> {
   const { cluster, now, terminal } = context;
   if ([filename.length > 0, selector !== undefined, all].filter(Boolean).length !== 1 || selector === '') {
     throw new CommandError(
@@ -74,19 +84,21 @@ async function planned(context: Context, { filename, selector, all }: FromRecord
     const others = new Set(backups.filter((backup) => !here.includes(backup)).map((backup) => backup.namespace));
     tell(context, [clean(`skipping objects of other namespaces: ${[...others].sort().join(', ')}`)]);
   }
-  const labelled = selector === undefined ? [] : await cluster.list(false, selector);
-  const objects = await cluster.list(false);
-  const isSelected = ({ metadata }: VirtualServer): boolean =>
-    all || labelled.some((other) => other.metadata.uid === metadata.uid);
-  const names = [...here.map(({ name }) => name), ...objects.filter(isSelected).map(({ metadata }) => metadata.name)];
-  if (names.length === 0)
-    throw new CommandError(EXIT.notFound, `no matching VirtualServer in namespace ${JSON.stringify(namespace)}`);
-  const selected = [...new Set(names)].sort().map((name): Selected => ({
-    name,
-    object: objects.find(({ metadata }) => metadata.name === name),
-    backups: here.filter((backup) => backup.name === name),
-  }));
-  return planOf(selected, objects, now());
+  return async () => {
+    const labelled = selector === undefined ? [] : await cluster.list(false, selector);
+    const objects = await cluster.list(false);
+    const isSelected = ({ metadata }: VirtualServer): boolean =>
+      all || labelled.some((other) => other.metadata.uid === metadata.uid);
+    const names = [...here.map(({ name }) => name), ...objects.filter(isSelected).map(({ metadata }) => metadata.name)];
+    if (names.length === 0)
+      throw new CommandError(EXIT.notFound, `no matching VirtualServer in namespace ${JSON.stringify(namespace)}`);
+    const selected = [...new Set(names)].sort().map((name): Selected => ({
+      name,
+      object: objects.find(({ metadata }) => metadata.name === name),
+      backups: here.filter((backup) => backup.name === name),
+    }));
+    return planOf(selected, objects, now());
+  };
 }
 
 function cellsOf({ name, object, identifier = '', step, why }: RestoredRow): string[] {

@@ -25,25 +25,25 @@ interface Task {
   /** What the user confirms. */
   warnings: string[];
   question: (count: number) => string;
-  change: (row: ListedRow, object: VirtualServer) => AnnotationChange;
+  plan: (objects: readonly VirtualServer[]) => ListedRow[];
+  /** What the command says after the write. */
+  done: (row: ListedRow) => string;
+  write: (object: VirtualServer, row: ListedRow) => Promise<void>;
 }
 
 export async function adoptListed(context: Context, options: ListedOptions): Promise<void> {
   const { cluster, now, terminal } = context;
   const list = await readAdoptions(options.filename, cluster.namespace, terminal.input);
-  const rows = planAdoptions(list, await objectsNear(context, list), now());
-  await carryOut(context, rows, options, {
+  await carryOut(context, list, options, {
     step: 'adopt',
     warnings: [
       'The operator cancels each server when its object is deleted, unless deletionPolicy is Retain.',
       'Make sure that no object in another namespace or cluster holds one of these servers.',
     ],
     question: (count) => (count === 1 ? 'Adopt the server as shown?' : `Adopt the servers as shown (${count})?`),
-    change: ({ namespace, name, identifier = '' }, object) => ({
-      what: `${namespace}/${name}`,
-      done: `adopts ${identifier}`,
-      write: () => annotateAdopt(cluster, object, identifier),
-    }),
+    plan: (objects) => planAdoptions(list, objects, now()),
+    done: ({ identifier = '' }) => `adopts ${identifier}`,
+    write: (object, { identifier = '' }) => annotateAdopt(cluster, object, identifier),
   });
 }
 
@@ -53,21 +53,18 @@ export async function startOver(context: Context, name: string | undefined, opti
   const { namespace } = cluster;
   const list =
     name === undefined ? await readServerNames(options.filename, namespace, terminal.input) : [{ namespace, name }];
-  const rows = planStartsOver(list, await objectsNear(context, list), now());
-  await carryOut(context, rows, options, {
+  await carryOut(context, list, options, {
     step: 'order',
     warnings: [
       'The operator orders a new server for each object, which costs money.',
       'It leaves the old servers alone.',
     ],
     question: (count) => (count === 1 ? 'Order a new server as shown?' : `Order new servers as shown (${count})?`),
-    change: (row, object) => ({
-      what: `${row.namespace}/${row.name}`,
-      done: 'starts over',
-      write: async () => {
-        await cluster.annotate(object, { [START_OVER_ANNOTATION]: object.metadata.uid });
-      },
-    }),
+    plan: (objects) => planStartsOver(list, objects, now()),
+    done: () => 'starts over',
+    write: async (object) => {
+      await cluster.annotate(object, { [START_OVER_ANNOTATION]: object.metadata.uid });
+    },
   });
 }
 
@@ -84,10 +81,12 @@ const HEADER = ['NAMESPACE', 'NAME', 'REASON', 'SERVER', 'STEP', 'WHY'];
 /** Writes nothing if one row is refused. Throws CommandError unless each object is annotated in the end. */
 async function carryOut(
   context: Context,
-  rows: readonly ListedRow[],
+  list: readonly ListedServer[],
   options: ListedOptions,
   task: Task,
 ): Promise<void> {
+  const planned = async (): Promise<ListedRow[]> => task.plan(await objectsNear(context, list));
+  const rows = await planned();
   const steps: Record<RowOutcome, string> = { write: task.step, done: 'done', refused: 'refused' };
   const table = columns(
     HEADER,
@@ -105,9 +104,21 @@ async function carryOut(
     throw new CommandError(isUnknown ? EXIT.notFound : EXIT.failed, why);
   }
   if (options.dryRun) return;
-  const changes = rows.flatMap((row) =>
-    row.outcome === 'write' && row.object !== undefined ? [task.change(row, row.object)] : [],
-  );
+  const changes = rows.flatMap((row): AnnotationChange[] => {
+    const { namespace, name, object, identifier, outcome } = row;
+    if (outcome !== 'write' || object === undefined) return [];
+    const isSame = (now: ListedRow): boolean =>
+      now.namespace === namespace && now.name === name && now.outcome === outcome && now.identifier === identifier;
+    return [
+      {
+        object,
+        what: `${namespace}/${name}`,
+        done: task.done(row),
+        write: (newest) => task.write(newest, row),
+        look: async () => (await planned()).find(isSame)?.object,
+      },
+    ];
+  });
   if (changes.length > 0 && !options.yes) {
     tell(context, task.warnings);
     if (!(await agreed(context, task.question(changes.length)))) throw unchanged();
