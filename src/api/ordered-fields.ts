@@ -45,14 +45,23 @@ type Sent = string | number | boolean;
 /** Several fields of the body, by name. */
 type SentFields = Readonly<Record<string, Sent>>;
 
-interface Row<Value> {
-  /**
-   * The provider's name of the field in the body. Lists under one name are sent together. Undefined: the field is sent in the path
-   * of the order, or under the names that `encode` gives.
-   */
-  sentAs: string | undefined;
+/** A row that does not say as what its field is sent does not compile. */
+type Row<Value> = Uses & (AsOne<Value> | AsSeveral<Value>);
+
+interface AsOne<Value> {
+  /** The provider's name of the field in the body. Lists under one name are sent together. */
+  sentAs: string;
   /** The value that is sent; a list is sent as one text with a line for each entry. */
-  encode: (value: Value) => Sent | readonly string[] | SentFields;
+  encode: (value: Value) => Sent | readonly string[];
+}
+
+interface AsSeveral<Value> {
+  sentAs?: never;
+  /** The fields of the body, with the provider's names. */
+  encode: (value: Value) => SentFields;
+}
+
+interface Uses {
   /** What counts when two values are compared, in TypeScript (also for a manifest, whose spec may be anything) and in CEL. */
   compared?: { value: (value: unknown) => unknown; cel: (value: string) => string };
   /** How the value may change while the server lives. Left out: never. */
@@ -228,7 +237,14 @@ const BACK_TO_ADVANCED: InPlace['returns'] = {
   },
 };
 
-type Rows = { readonly [F in OrderedField]: Row<NonNullable<OrderValues[F]>> };
+/** The only field that is sent in the path of the order. */
+const PATH_FIELD = 'identifier';
+type BodyField = Exclude<OrderedField, typeof PATH_FIELD>;
+
+type BodyRows = { readonly [F in BodyField]: Row<NonNullable<OrderValues[F]>> };
+interface Rows extends BodyRows {
+  readonly [PATH_FIELD]: Uses;
+}
 
 const ROWS: Rows = {
   product: {
@@ -242,7 +258,7 @@ const ROWS: Rows = {
     encode: asIs,
     inPlace: { policy: 'Online', allows: LARGER, limit: 'A disk can only get larger', returns: BACK_TO_DISK },
   },
-  identifier: { sentAs: undefined, encode: asIs },
+  identifier: {},
   sshKeys: {
     sentAs: 'ssh_keys',
     encode: (keys) => keys.map((key) => key.trim()),
@@ -270,7 +286,6 @@ const ROWS: Rows = {
   forwardDNS: { sentAs: 'set_forward_dns', encode: asIs },
   reverseDNS: { sentAs: 'set_reverse_dns', encode: asIs },
   advanced: {
-    sentAs: undefined,
     encode: advancedBody,
     compared: { value: sortedByKey, cel: asIs },
     inPlace: {
@@ -291,6 +306,7 @@ export const ORDERED_FIELDS = Object.keys(ROWS) as readonly OrderedField[];
 export function orderBody(values: OrderValues): Readonly<Record<string, Sent>> {
   const body = new Map<string, Sent | readonly string[]>();
   for (const field of ORDERED_FIELDS) {
+    if (field === PATH_FIELD) continue;
     const sent = encoded(field, values);
     if (isFields(sent)) {
       for (const [name, value] of Object.entries(sent)) body.set(name, value);
@@ -306,8 +322,8 @@ export function orderBody(values: OrderValues): Readonly<Record<string, Sent>> {
 
 type Encoded = Sent | readonly string[] | SentFields | undefined;
 
-function encoded<F extends OrderedField>(field: F, values: Pick<OrderValues, F>): Encoded {
-  const row: Rows[F] = ROWS[field];
+function encoded<F extends BodyField>(field: F, values: Pick<OrderValues, F>): Encoded {
+  const row: BodyRows[F] = ROWS[field];
   const value = values[field];
   return value === undefined ? undefined : row.encode(value);
 }

@@ -150,7 +150,11 @@ describe('a further field of spec', () => {
 
   it.each<{ what: string; rows?: [string, string]; error: RegExp | undefined }>([
     { what: 'without a row', error: /Property 'rack' is missing/ },
-    { what: 'that is not sent', rows: [OTHERS, row('{ encode: asIs }')], error: /Property 'sentAs' is missing/ },
+    ...['{ encode: asIs }', '{ sentAs: undefined, encode: asIs }', '{}', "{ sentAs: 'rack' }"].map((text) => ({
+      what: `with the row ${text}`,
+      rows: [OTHERS, row(text)] as [string, string],
+      error: /not assignable/,
+    })),
     {
       what: 'that is sent as nothing',
       rows: [OTHERS, row("{ sentAs: 'rack', encode: () => undefined }")],
