@@ -54,13 +54,14 @@ async function behavesLikeACluster(run: (...lines: string[]) => Promise<string>)
 describe('the demo', () => {
   it('keeps everything running with --keep, prints working commands, and cleans up on a signal', async () => {
     const { env, folder } = await ownFolder();
-    const demo = startNode([DEMO, '--keep'], { env });
+    const demo = startNode([DEMO, '--keep', '--api', 'public'], { env });
     await expect.poll(() => demo.stdout.join('\n'), { timeout: LONG_MS }).toContain('\nCtrl-C stops everything.');
     const commands = demo.stdout.slice(demo.stdout.findIndex((line) => line.startsWith('Everything is left')));
     const script = commands.filter((line) => line.startsWith('  ')).join('\n');
     // The operator still runs: the commands delete the object, which it has to release, and create it again.
     const sh = (...lines: string[]) => promisify(execFile)('/bin/sh', ['-ec', lines.join('\n')], { timeout: LONG_MS });
     const { stdout } = await sh(script);
+    expect(stdout).toMatch(/^Plan: 1 to order; [^]*web-server is ready\n/m);
     expect(stdout).toMatch(/^web +Ready [^]*"web" deleted [^]*\/web created\n[^]*web is ready\n$/m);
     const shell = script.slice(0, script.indexOf('  kubectl'));
     await expect(sh(shell, 'kubectl delete crd virtualservers.vps-operator.dev')).rejects.toThrow('denied request');

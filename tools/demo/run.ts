@@ -11,9 +11,9 @@ import { createChildren, type Child, type Children } from './children.ts';
 import { startControlPlane } from './control-plane.ts';
 import { installGuards } from './guards.ts';
 import { startKubelet } from './kubelet.ts';
-import { readManifests } from './manifests.ts';
+import { readManifests, withOwnKey } from './manifests.ts';
 import { prepareShell } from './shell.ts';
-import { FURTHER, storyOf, type Step } from './story.ts';
+import { furtherOf, storyOf, type Step } from './story.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Long enough to see the progress, short enough to watch. */
@@ -45,6 +45,10 @@ export type CleanUp = (() => Promise<unknown>)[];
 export async function runDemo(options: DemoOptions, cleanUp: CleanUp): Promise<void> {
   const { say, keep, lostOrder, api, onKept, onQuiet } = options;
   const { files, key } = readManifests(await readFile(join(ROOT, 'docs/getting-started.md'), 'utf8'));
+  // It has user data, of which the documented API knows nothing.
+  const example = api === 'public' ? { file: 'web-server.yaml', name: 'web-server' } : undefined;
+  if (example !== undefined)
+    files[example.file] = withOwnKey(await readFile(join(ROOT, 'examples/servers', example.file), 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-demo-'));
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
 
@@ -91,7 +95,7 @@ export async function runDemo(options: DemoOptions, cleanUp: CleanUp): Promise<v
   const story = async (): Promise<void> => {
     for (const step of life) await play(step);
     if (keep) {
-      say(howToGoOn(shell));
+      say(howToGoOn([...shell, ...furtherOf(example)]));
       onKept();
       controlPlane.tellProgress();
       await new Promise(() => undefined);
@@ -155,8 +159,7 @@ function accountOf(simulator: Simulator): string {
   return `\nprovider: created ${list(created)}, cancelled ${list(cancelled)}, still running ${list(alive)}`;
 }
 
-function howToGoOn(shell: string[]): string {
-  const commands = [...shell, ...FURTHER];
+function howToGoOn(commands: string[]): string {
   return [
     '',
     'Everything is left running. In another terminal:',

@@ -73,11 +73,14 @@ export function storyOf({ lostOrder }: { lostOrder: boolean }): Story {
     : { life: [...KEY, ...ORDER, ...PROTECTED_DELETE], end: [DELETE] };
 }
 
-/** What a reader can try in a demo that keeps running. */
-export const FURTHER = [
+/** What a reader can try in a demo that keeps running. `example`: a manifest that this provider takes, too. */
+export const furtherOf = (example: { file: string; name: string } | undefined): string[] => [
   'kubectl vps status',
   'kubectl vps doctor',
   'kubectl vps logs web',
+  ...(example === undefined
+    ? []
+    : [`kubectl vps plan -f ${example.file}`, `kubectl apply -f ${example.file}`, `kubectl vps wait ${example.name}`]),
   DELETE,
   'kubectl apply -f server.yaml',
   'kubectl vps wait web',
