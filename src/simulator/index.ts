@@ -5,8 +5,8 @@
  * Where the documentation is silent, an option decides, or the simulator does what is least convenient for a client:
  * bodies of provisioning errors, reads and deletes during a task, other statuses of a server, failures of a task.
  *
- * It does not model: machines that run or accept SSH, IPv4 requests, most other fields of the create, changes to a
- * server, quotas and payment, webhooks and maintenance of the provider.
+ * It does not model: machines that run or accept SSH, the calls for stored user data, ISO images and consoles, quotas and
+ * payment, webhooks and maintenance of the provider.
  *
  * By default it keeps promises that the documentation does not make: every answer is true, reads do not lag, task
  * numbers and identifiers are unique, and a key stays with its account. `WorldOptions`, the methods of `accounts`,
