@@ -54,6 +54,8 @@ if (parsed.kind === 'run') {
   keepHeapSmall();
   const { logLevel: level, logFormat: format = isatty(1) ? 'text' : 'json' } = parsed.config;
   const log = createLogger({ level, format });
+  // Node would print a line of the bundle, which no reader of the log finds.
+  process.on('uncaughtException', (error) => fail(log, error));
   run(parsed.config, log).catch((error: unknown) => fail(log, error));
 } else {
   const stream = parsed.kind === 'error' ? process.stderr : process.stdout;

@@ -68,6 +68,8 @@ interface Reading {
 const fingerprintOf = ({ ca, cert, key, servername, rejectUnauthorized }: TlsMaterial): string =>
   [ca, cert, key, servername, rejectUnauthorized].map(String).join('\n');
 
+const closedError = (): Error => new Error('the connections are closed');
+
 const isSame = (one: KubeCredentials, other: KubeCredentials): boolean =>
   JSON.stringify(one.headers) === JSON.stringify(other.headers) && fingerprintOf(one.tls) === fingerprintOf(other.tls);
 
@@ -77,6 +79,7 @@ export function createConnections(
 ): Connections {
   let reading: Reading | undefined;
   let current: Generation | undefined;
+  let isClosed = false;
   const retired = new Set<Dispatcher>();
 
   function read(renew: boolean): Reading {
@@ -142,6 +145,7 @@ export function createConnections(
   return {
     async get(use, end) {
       const credentials = await readCredentials(end);
+      if (isClosed) throw closedError();
       return { credentials, dispatcher: generation(credentials.tls)[use] };
     },
     renew(refused) {
@@ -150,6 +154,8 @@ export function createConnections(
       if (present !== undefined && isSame(present, refused.credentials)) reading = read(true);
     },
     replace(dispatcher) {
+      // A request may learn only after the end that its connection had died.
+      if (isClosed) return;
       for (const use of ['call', 'watch'] as const) {
         if (current?.[use] !== dispatcher) continue;
         current[use] = createDispatcher(cluster, current.tls, MAX_CONNECTIONS[use]);
@@ -157,7 +163,8 @@ export function createConnections(
       }
     },
     async close() {
-      reading?.end.abort(new Error('the connections are closed'));
+      isClosed = true;
+      reading?.end.abort(closedError());
       const all = current === undefined ? [...retired] : [...retired, current.call, current.watch];
       await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
     },

@@ -205,9 +205,10 @@ export class Transport implements Wire {
 
   /** Running requests end on their old connections. */
   #renewAgent(): void {
+    // A request may learn only after the end that its connection had died.
+    if (this.#closed) return;
     const old = this.#agent;
     this.#agent = this.#newAgent();
-    if (this.#closed) void this.#agent.destroy();
     void old.close();
   }
 

@@ -109,6 +109,19 @@ describe('the operator bundle', () => {
     });
   });
 
+  it('logs an error that nothing has caught, and exits with 1', async () => {
+    const late =
+      "--import=data:text/javascript,setTimeout(() => Promise.reject(new Error('nobody waits for this')), 1000)";
+    const kubeconfig = `--kubeconfig=${inject('kubeconfigPath')}`;
+    const program = startNode([late, 'operator.js', ...URLS, kubeconfig], { cwd: join(folder, 'operator'), env: {} });
+    expect(await program.ended).toBe(1);
+    expect(program.stderr).toEqual([]);
+    expect(JSON.parse(program.stdout.at(-1) ?? '')).toMatchObject({
+      level: 'fatal',
+      err: { message: 'nobody waits for this' },
+    });
+  });
+
   it('waits for an unreachable API server, logs that, and still exits with 0 on SIGTERM', async () => {
     const kubeconfig = join(folder, 'unreachable.kubeconfig');
     const text = await readFile(inject('kubeconfigPath'), 'utf8');

@@ -3,6 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createKubeHttp, type KubeRequestInfo } from '../../../src/kube/http.ts';
 import { clusterAt } from '../../fixtures/cluster.ts';
+import { atSocketError } from '../../fixtures/socket-error.ts';
 
 /** Answers the first request of each connection, and ends the connection at the next one. */
 async function startGateway(end: (socket: Socket) => void) {
@@ -51,6 +52,16 @@ describe.each([
       { method: 'GET', status: 200 },
       { method: 'GET', status: 200 },
     ]);
+  });
+
+  it('is not replaced if the client is closed at that moment', async () => {
+    const { http, requests } = await startGateway(end);
+    const closed = atSocketError(() => http.close());
+    await http.call({ path: '/' });
+    await idle();
+    await expect(http.call({ path: '/' })).rejects.toMatchObject({ code: 'Unreachable' });
+    await closed;
+    expect(requests).toEqual(['GET on 1', 'GET on 1']);
   });
 
   it('does not make a watch fail', async () => {
