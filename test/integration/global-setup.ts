@@ -18,7 +18,7 @@ declare module 'vitest' {
     /** Kubeconfig of the operator's ServiceAccount, with exactly the rights of deploy/manifests. */
     operatorKubeconfigPath: string;
     kubectl: string;
-    /** Path of the audit log: one JSON object per line, with bodies for our objects and for Events. */
+    /** Path of the audit log: one JSON object per line. */
     auditLog: string;
     /** Address of the broker; used by support/broker.ts. */
     broker: string;
@@ -27,7 +27,7 @@ declare module 'vitest' {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const controlPlane = await startControlPlane({
-    audit: 'RequestResponse',
+    audit: true,
     progress: (line) => process.stderr.write(`${line}\n`),
   });
   if (controlPlane.auditLog === undefined) throw new Error('the control plane has no audit log');

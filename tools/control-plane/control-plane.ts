@@ -11,7 +11,7 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { auditPolicy, type AuditLevel } from './audit.ts';
+import { AUDIT_POLICY } from './audit.ts';
 import { resolveBinaries } from './binaries.ts';
 import { CONTROLLER_MANAGER } from './download-binaries.ts';
 import { installOrderedFields, refusesOrderedFields } from './ordered-fields.ts';
@@ -26,11 +26,8 @@ interface ControlPlaneOptions {
   progress?: ProgressListener;
   /** As for resolveBinaries. */
   hurry?: boolean;
-  /**
-   * Writes an audit log at this level for our objects and for Events, at Metadata for Secrets and Leases. Default:
-   * none.
-   */
-  audit?: AuditLevel;
+  /** Whether to write an audit log, by the policy of audit.ts; default: no. */
+  audit?: boolean;
   /** Additional kube-apiserver flags, without dashes; they override ours. */
   apiServerFlags?: Record<string, string>;
   /** Port of the API server at 127.0.0.1; default: a free one. */
@@ -103,8 +100,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     let etcd = firstEtcd;
     const port = options.port ?? (await freePort());
     const admin: RestConfig = { server: `https://127.0.0.1:${port}`, caPem: pki.ca.certificatePem, ...pki.admin };
-    const auditLog = options.audit && join(folder, 'audit.log');
-    if (options.audit) await writeFile(join(folder, 'audit-policy.json'), JSON.stringify(auditPolicy(options.audit)));
+    const auditLog = options.audit === true ? join(folder, 'audit.log') : undefined;
+    if (auditLog) await writeFile(join(folder, 'audit-policy.json'), JSON.stringify(AUDIT_POLICY));
     const args = apiServerArgs({ folder, port, etcdUrl, auditLog, flags: options.apiServerFlags ?? {} });
 
     const runApiServer = async (): Promise<ManagedProcess> => {

@@ -52,7 +52,7 @@ export async function startGuardedCluster(
   folder: string,
   apiServerFlags: Record<string, string> = {},
 ): Promise<GuardedCluster> {
-  const controlPlane = await startControlPlane({ audit: 'Metadata', controllerManager: true, apiServerFlags });
+  const controlPlane = await startControlPlane({ audit: true, controllerManager: true, apiServerFlags });
   const { kubeconfigPath, auditLog = '' } = controlPlane;
   const http = createKubeHttp({ cluster: loadCluster(kubeconfigPath) });
   const kubectl = async (...args: string[]): Promise<string> =>

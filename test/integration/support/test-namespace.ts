@@ -5,6 +5,7 @@ import { API_VERSION, FINALIZER, SERVER_PLURAL } from '../../../src/api/names.ts
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import type { Manifest } from '../../fixtures/virtual-server.ts';
+import { Newest } from './newest.ts';
 
 interface Event {
   reason: string;
@@ -22,10 +23,12 @@ export class TestNamespace {
   readonly http: KubeHttp;
   /** Values of every Secret created here. */
   protected readonly secrets = new Set<string>();
+  readonly #newest: Newest;
 
   constructor(http: KubeHttp, namespace: string) {
     this.http = http;
     this.namespace = namespace;
+    this.#newest = new Newest(http, namespace);
   }
 
   // --- objects
@@ -106,15 +109,14 @@ export class TestNamespace {
     condition: (object: VirtualServer) => boolean,
     what = String(condition),
   ): Promise<VirtualServer> {
-    let last: VirtualServer | undefined;
-    await this.until(
-      async () => {
-        last = await this.get(name);
-        return last !== undefined && condition(last);
-      },
-      () => `${name}: ${what}; its status is ${JSON.stringify(last?.status, undefined, 1)}`,
-    );
-    return last as VirtualServer;
+    return this.#newest.follow(name, async (newest) => {
+      let last: VirtualServer | undefined;
+      await this.until(
+        () => (last = newest()) !== undefined && condition(last),
+        () => `${name}: ${what}; its status is ${JSON.stringify(last?.status, undefined, 1)}`,
+      );
+      return last as VirtualServer;
+    });
   }
 
   /** Waits until a condition (any, or of the named type) has this reason for the present generation. */
@@ -130,11 +132,13 @@ export class TestNamespace {
   }
 
   async waitGone(name: string): Promise<void> {
-    let last: VirtualServer | undefined;
-    await this.until(
-      async () => (last = await this.get(name)) === undefined,
-      () => `${name} to be gone; it is now ${JSON.stringify(last, undefined, 1)}`,
-    );
+    await this.#newest.follow(name, async (newest) => {
+      let last: VirtualServer | undefined;
+      await this.until(
+        () => (last = newest()) === undefined,
+        () => `${name} to be gone; it is now ${JSON.stringify(last, undefined, 1)}`,
+      );
+    });
   }
 
   /** Polls until the condition holds; the timeout is only an upper bound. */
