@@ -1,5 +1,6 @@
 /**
- * Writes Events in the background. No step waits for them, and none is repeated within ten minutes. While objects are
+ * Writes Events in the background. No step waits for them, and none is repeated within ten minutes unless spec has changed
+ * since: what is done twice is told twice. While objects are
  * visited, Events wait, because those who wait for a server or its end wait for the API server too.
  */
 import { hostname } from 'node:os';
@@ -16,6 +17,8 @@ import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 
 const REPEAT_MS = 10 * 60_000;
+/** The same for an Event after a change of spec (ms), in case two tools overwrite each other's spec. */
+const REPEAT_AFTER_CHANGE_MS = 1_000;
 const REMEMBERED = 10_000;
 /** Maximum number of concurrent requests: writes of objects need the connections too, and Events can wait. */
 const MAX_IN_FLIGHT = 3;
@@ -30,11 +33,17 @@ const REPORTED = {
   reportingInstance: `${hostname()}-${process.pid}`.slice(-MAX_INSTANCE),
 };
 
+interface Sent {
+  at: number;
+  generation: number;
+}
+
 export class EventRecorder {
   readonly #events: Pick<Client<Event>, 'create'>;
   readonly #timers: Timers;
   readonly #log: Logger;
-  readonly #sent = new Map<string, number>();
+  /** By object and text, the oldest first. */
+  readonly #sent = new Map<string, Sent>();
   readonly #waiting: Event[] = [];
   /** By uid: the last Event about an object, while it waits. */
   readonly #last = new Map<string, Event>();
@@ -53,7 +62,7 @@ export class EventRecorder {
   }
 
   record(kind: string, { metadata }: KubeObject, action: string, notes: readonly EventNote[]): void {
-    const { namespace, name, uid, resourceVersion } = metadata;
+    const { namespace, name, uid, resourceVersion, generation } = metadata;
     const about = {
       metadata: { namespace, generateName: `${name}-` },
       ...REPORTED,
@@ -61,7 +70,7 @@ export class EventRecorder {
       action,
     };
     for (const { type, reason, note, follows } of notes) {
-      if (this.#isRepeated(`${uid} ${reason} ${note}`)) continue;
+      if (this.#isRepeated(`${uid} ${reason} ${note}`, generation)) continue;
       const eventTime = microTime(this.#timers.now());
       const event = { ...about, eventTime, type, reason, note };
       if (follows !== undefined && this.#joins(event, follows)) continue;
@@ -115,15 +124,17 @@ export class EventRecorder {
       await pause(CHECK_MS, signal, this.#timers);
   }
 
-  #isRepeated(text: string): boolean {
+  #isRepeated(text: string, generation: number): boolean {
     const now = this.#timers.monotonic();
-    // The map is ordered oldest first, since a text is added only when it is sent.
-    for (const [old, at] of this.#sent) {
+    for (const [old, { at }] of this.#sent) {
       if (now - at < REPEAT_MS && this.#sent.size < REMEMBERED) break;
       this.#sent.delete(old);
     }
-    if (this.#sent.has(text)) return true;
-    this.#sent.set(text, now);
+    const last = this.#sent.get(text);
+    if (last !== undefined && (last.generation === generation || now - last.at < REPEAT_AFTER_CHANGE_MS)) return true;
+    // A Map keeps the place of a key that is only set again.
+    this.#sent.delete(text);
+    this.#sent.set(text, { at: now, generation });
     return false;
   }
 }

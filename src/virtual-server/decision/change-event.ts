@@ -2,11 +2,12 @@
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import { eventOf, type EventNote } from '../../controller/conditions.ts';
+import { fieldsOf } from './change-fields.ts';
 import { priceText } from './price.ts';
 
 /** `before`: the record before the read. Undefined unless the operator has sent a change that the server now shows, or that is no longer wanted. */
 export function changedEvent(before: ServerRecord | undefined, after: VirtualServerStatus): EventNote | undefined {
-  const { acceptedAt, refused } = before?.change ?? {};
+  const { change: sent = '', acceptedAt, refused } = before?.change ?? {};
   // Nearly every visit ends here, and the mirror is parsed after that only.
   if (acceptedAt === undefined || refused !== undefined) return undefined;
   const record = mirrorIn(after);
@@ -18,6 +19,8 @@ export function changedEvent(before: ServerRecord | undefined, after: VirtualSer
     ...(specs?.diskSize === undefined ? [] : [`diskSize ${specs.diskSize}`]),
     ...(price === undefined ? [] : [`price ${priceText(price)}`]),
   ].join(', ');
-  const message = `The change of server ${identifier} has ended${shown === '' ? '' : `. The provider shows ${shown}`}`;
+  const fields = [...(fieldsOf(sent) ?? [])].map(([field, value]) => `${field} ${value}`).join(', ');
+  const which = fields === '' ? '' : ` (${fields})`;
+  const message = `The change of server ${identifier}${which} has ended${shown === '' ? '' : `. The provider shows ${shown}`}`;
   return eventOf({ reason: 'ServerChanged', message });
 }

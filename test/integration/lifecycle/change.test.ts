@@ -38,6 +38,13 @@ const settled = (world: World, holds: (object: VirtualServer) => boolean): Promi
       recordOf(object).change === undefined,
   );
 
+/** The notes of its Events with this reason. */
+async function told({ http, namespace }: World, reason: string): Promise<string[]> {
+  const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+  const { items } = (await http.call({ path })) as { items: { reason: string; note: string }[] };
+  return items.filter((event) => event.reason === reason).map(({ note }) => note);
+}
+
 describe.concurrent('with changePolicy Online', () => {
   it('product, disk and name change while the server runs', async (context) => {
     const world = await publicWorld(context, SOON);
@@ -48,13 +55,8 @@ describe.concurrent('with changePolicy Online', () => {
     expect(sentTo(world)).toEqual([{ product: 'VPSX8', name: 'shop', specs: { disk_size: 20480 } }]);
     expect(switches(world)).toEqual([]);
     expect(world.simulator.ledger.creates()).toHaveLength(1);
-    const says = `The change of server ${identifierOf(changed)} has ended. The provider shows product VPSX8, diskSize 20480, price 1631.00`;
-    const path = `/apis/events.k8s.io/v1/namespaces/${world.namespace}/events`;
-    await vi.waitFor(async () => {
-      const { items } = (await world.http.call({ path })) as { items: { reason: string; note: string }[] };
-      const told = items.filter(({ reason }) => reason === 'ServerChanged');
-      expect(told.map(({ note }) => note)).toEqual([says]);
-    }, 30_000);
+    const says = `The change of server ${identifierOf(changed)} (product VPSX8, serverName shop, diskSize 20480) has ended. The provider shows product VPSX8, diskSize 20480, price 1631.00`;
+    await vi.waitFor(async () => expect(await told(world, 'ServerChanged')).toEqual([says]), 30_000);
   });
 
   it('a change of the policy and of a field in one write counts', async (context) => {

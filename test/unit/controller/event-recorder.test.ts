@@ -68,6 +68,24 @@ describe('EventRecorder', () => {
     }
   });
 
+  it('sends an Event again after a change of spec, at most once a second', () => {
+    const { recorder, timers, events } = setUp();
+    const at = (generation: number) => {
+      const object = web();
+      object.metadata.generation = generation;
+      recorder.record(SERVER_KIND, object, 'switch', [note]);
+      return events.length;
+    };
+    expect([at(1), at(1), at(2)]).toEqual([1, 1, 1]);
+    timers.advance(1_000);
+    expect([at(2), at(2), at(3)]).toEqual([2, 2, 2]);
+    timers.advance(9 * MINUTE_MS);
+    expect(at(2)).toBe(2);
+    // The last one counts, not the first.
+    timers.advance(MINUTE_MS - 1);
+    expect(at(2)).toBe(2);
+  });
+
   it('distinguishes Events by object and note', () => {
     const { recorder, events } = setUp();
     const other = web();

@@ -20,12 +20,21 @@ const statusWith = (more: Partial<ServerRecord> = {}): VirtualServerStatus => ({
 });
 
 describe('the Event at the end of a change', () => {
-  it('says what the provider shows then', () => {
+  it('tells what was sent, and what the provider shows then', () => {
     const event = changedEvent({ ...HELD, change: SENT }, statusWith());
     expect(event).toMatchObject({ type: 'Normal', reason: 'ServerChanged' });
     expect(event?.note).toBe(
-      'The change of server srv1 has ended. The provider shows product VPSX8, diskSize 10240, price 9.50',
+      'The change of server srv1 (product VPSX8) has ended. The provider shows product VPSX8, diskSize 10240, price 9.50',
     );
+  });
+
+  it('tells the fields that are not part of the price, and none that a later version has sent', () => {
+    const note = (change: string): string | undefined =>
+      changedEvent({ ...HELD, change: { ...SENT, change } }, statusWith())?.note;
+    expect(note('{"cpu_mode":"performance","specs":{"extra_ram":1024}}')).toContain(
+      'The change of server srv1 (advanced.cpuMode performance, advanced.extraMemory 1024) has ended. ',
+    );
+    expect(note('{"hyperdrive":true}')).toContain('The change of server srv1 has ended. ');
   });
 
   const { acceptedAt: _, ...begun } = SENT;
