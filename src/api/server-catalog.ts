@@ -150,7 +150,9 @@ export const catalogStatusSchema = z
             .datetime()
             .max(64)
             .optional()
-            .describe('Since when the operator has seen that no VirtualServer holds it.'),
+            .describe(
+              'Since when each read of the list has found that no VirtualServer holds it. One may have held it between two reads.',
+            ),
         }),
       )
       .max(MAX_ENTRIES)

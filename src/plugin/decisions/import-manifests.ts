@@ -51,14 +51,14 @@ function manifestOf(server: UnheldServer, name: string): string {
     metadata: { name, namespace: catalog.namespace, annotations: { [ADOPT_ANNOTATION]: identifier } },
     spec: { apiKeySecretRef: { name: catalog.secret }, ...(isUsable && { product }) },
   };
-  const since = unheldSince === undefined ? '' : `; the operator has seen no object hold it since ${unheldSince}`;
+  const since = unheldSince === undefined ? '' : `; at each read of the list since ${unheldSince}, no object held it`;
   return [
     `# Server ${identifier}, ${server.name === undefined ? 'without a name' : `named ${commented(server.name)}`} at the provider${since}.\n`,
     data(manifest, 'yaml'),
     '  # Deleting this object leaves the server running. Remove the line once you are sure that it is yours to cancel.\n',
     '  deletionPolicy: Retain\n',
     '  # FILL IN the fields below, which the list of servers does not tell. The operator compares diskSize with the server, and\n',
-    '  # uses image and sshKeys only for an order: it changes nothing of an adopted server.\n',
+    '  # uses image and sshKeys only for an order. Without changePolicy and power, it does not change an adopted server.\n',
     ...(isUsable ? [] : ['  product:\n']),
     '  image:\n',
     '  diskSize:\n',
