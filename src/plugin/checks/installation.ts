@@ -97,7 +97,8 @@ export async function checkPolicies(cluster: ClusterView): Promise<CheckFinding[
   ]);
   const isMissing = (name: string): boolean => !policies.includes(name) || !bindings.includes(name);
   const missing = GUARDS.filter(isMissing);
-  const apply = `kubectl apply${cluster.where} --server-side -f deploy/guards.yaml`;
+  // They would refuse the writes of an operator that they do not know.
+  const apply = `kubectl apply${cluster.where} --server-side -f deploy/guards.yaml   # for an operator as in deploy/install.yaml; others: docs/reference/guards.md`;
   const some = missing.length === GUARDS.length ? 'none is installed' : `not installed: ${missing.join(', ')}`;
   return [
     missing.length === 0 ? fine('guards', `all ${GUARDS.length} policies are installed`) : wrong('guards', some, apply),

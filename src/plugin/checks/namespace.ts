@@ -9,13 +9,16 @@ import { fine, cannotSee, wrong, type CheckFinding } from './checkup.ts';
 import type { ClusterView } from '../cluster/cluster.ts';
 import { CommandError } from '../terminal/failure.ts';
 import { loginCommand } from '../state/login-command.ts';
-import { conditionOf, heldChange, NOT_REPORTED, stalled, type Reported } from '../state/readiness.ts';
+import { conditionOf, heldChange, isCurrent, NOT_REPORTED, stalled, type Reported } from '../state/readiness.ts';
 import { plural } from '../state/totals.ts';
 
 /** The operator reports on a new object within seconds. */
 const REPORT_MS = 60_000;
 /** How many objects the screen names. */
 const NAMED = 5;
+
+/** Every writer, with the time of its last write. */
+type ManagedMeta = Reported['metadata'] & { managedFields?: { time?: string; fieldsV1?: object }[] };
 
 /** Each kind, or why it cannot be read. */
 export interface NamespaceObjects {
@@ -104,6 +107,14 @@ export function checkObjects({ where }: ClusterView, { servers, sets }: Namespac
 function needs(object: Reported, now: number): string | undefined {
   const cause = stalled(object) ?? heldChange(object);
   if (cause !== undefined) return cause.reason;
-  const isOld = now - Date.parse(object.metadata.creationTimestamp) > REPORT_MS;
-  return isOld && conditionOf(object, 'Ready') === undefined ? NOT_REPORTED : undefined;
+  if (isCurrent(object) && conditionOf(object, 'Ready') !== undefined) return undefined;
+  return now - changedAt(object) > REPORT_MS ? NOT_REPORTED : undefined;
+}
+
+/** The last write that may have changed spec (ms since the epoch). */
+function changedAt({ metadata }: Reported): number {
+  const { managedFields = [], creationTimestamp, deletionTimestamp } = metadata as ManagedMeta;
+  const writes = managedFields.filter(({ fieldsV1 = {} }) => 'f:spec' in fieldsV1).map(({ time }) => time);
+  const times = [creationTimestamp, deletionTimestamp, ...writes].filter((time) => time !== undefined);
+  return Math.max(...times.map((time) => Date.parse(time)));
 }

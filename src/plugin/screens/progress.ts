@@ -1,6 +1,6 @@
 /** Shows how far a server is, as a bar and in words. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { inWords, serverReadiness } from '../state/readiness.ts';
+import { inWords, outdated, serverReadiness } from '../state/readiness.ts';
 import { clean } from '../terminal/terminal.ts';
 
 const WIDTH = 24;
@@ -13,6 +13,7 @@ export function bar(percent: number | undefined): string {
 }
 
 export function percentOf(object: VirtualServer): number | undefined {
+  if (outdated(object) !== undefined) return undefined;
   return serverReadiness(object).status === 'True' ? 100 : object.status?.task?.percent;
 }
 
@@ -20,7 +21,7 @@ export function percentOf(object: VirtualServer): number | undefined {
 export function progressLine(object: VirtualServer, isNarrow = false): string {
   const { task } = object.status ?? {};
   const ready = serverReadiness(object);
-  const words = clean(task?.message ?? (ready.reason === 'Available' ? 'ready' : inWords(ready)));
+  const words = outdated(object) ?? clean(task?.message ?? (ready.reason === 'Available' ? 'ready' : inWords(ready)));
   return `${isNarrow ? '' : `${bar(percentOf(object))}  `}${clean(ready.reason)}: ${words}`;
 }
 

@@ -3,7 +3,7 @@ import { hasTrait } from '../../api/conditions.ts';
 import { timeOfEvent, type EventView } from '../cluster/cluster.ts';
 import { duration } from './progress.ts';
 import type { Said } from '../terminal/said.ts';
-import { conditionOf, inWords, isCurrent, stalled, type Readiness, type Reported } from '../state/readiness.ts';
+import { inWords, outdated, stalled, type Readiness, type Reported } from '../state/readiness.ts';
 import { clean, type Paint } from '../terminal/terminal.ts';
 
 export interface Shown {
@@ -30,9 +30,8 @@ export function head({ object, readiness, now, paint, said }: Shown, name: strin
   const color = status === 'True' ? paint.good : stalled(object) ? paint.bad : paint.busy;
   const age = duration(now - Date.parse(metadata.creationTimestamp));
   const deleting = metadata.deletionTimestamp === undefined ? '' : ', being deleted';
-  const isStale = conditionOf(object, 'Ready') !== undefined && !isCurrent(object);
-  const stale = isStale ? ', the operator has not reported on the last change yet' : '';
-  const title = `${paint.strong(name)} in ${metadata.namespace}, ${age} old${deleting}${stale}`;
+  const stale = outdated(object);
+  const title = `${paint.strong(name)} in ${metadata.namespace}, ${age} old${deleting}${stale === undefined ? '' : `, ${stale}`}`;
   const state = `${status === 'True' ? 'Ready' : 'Not ready'}: ${clean(reason)}`;
   const words = said.say(inWords(readiness));
   // Events repeat the whole message.

@@ -53,6 +53,12 @@ export function isCurrent({ metadata, status }: Reported): boolean {
   return status?.observedGeneration === metadata.generation;
 }
 
+/** What the screens say about an object whose conditions describe an earlier spec; undefined for any other. */
+export function outdated(object: Reported): string | undefined {
+  if (conditionOf(object, 'Ready') === undefined || isCurrent(object)) return undefined;
+  return 'the operator has not reported on the last change yet';
+}
+
 /** Why the object is stuck until the user acts; undefined if it is not stuck, or if the status is out of date. */
 export function stalled(object: Reported): Condition | undefined {
   const condition = conditionOf(object, 'Stalled');

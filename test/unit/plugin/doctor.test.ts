@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { checkApiServer, checkDefinitions, GUARDS } from '../../../src/plugin/checks/installation.ts';
-import { checkKeys, type NamespaceObjects } from '../../../src/plugin/checks/namespace.ts';
+import { checkKeys, checkObjects, type NamespaceObjects } from '../../../src/plugin/checks/namespace.ts';
 import { checkProvider } from '../../../src/plugin/checks/provider.ts';
 import type { CheckFinding } from '../../../src/plugin/checks/checkup.ts';
 import type { ClusterView } from '../../../src/plugin/cluster/cluster.ts';
@@ -293,5 +294,38 @@ describe('the versions of operator and plugin', () => {
   ])('%s and %s', (operator, plugin, says) => {
     if (says === undefined) expect(skew(operator, plugin)).toBeUndefined();
     else expect(skew(operator, plugin)).toContain(says);
+  });
+});
+
+describe('the objects', () => {
+  const at = (seconds: number): string => new Date(NOW + seconds * 1000).toISOString();
+  const written = (seconds: number, observedGeneration: number): VirtualServer => {
+    const object = stored('web');
+    const ready = {
+      type: 'Ready',
+      status: 'True' as const,
+      reason: 'Available',
+      message: '',
+      lastTransitionTime: at(-3600),
+    };
+    const managedFields = [
+      { time: at(seconds), fieldsV1: { 'f:spec': {} } },
+      { time: at(0), fieldsV1: { 'f:status': {} } },
+    ];
+    const times = { generation: 2, creationTimestamp: at(-7200), managedFields };
+    return {
+      ...object,
+      metadata: { ...object.metadata, ...times },
+      status: { observedGeneration, conditions: [ready] },
+    };
+  };
+
+  it.each<[string, VirtualServer, string]>([
+    ['the operator has reported on its last change', written(-3600, 2), 'none needs you'],
+    ['it has just been changed', written(-59, 1), 'none needs you'],
+    ['it was changed a minute ago', written(-61, 1), '1 need you: web (NotReported)'],
+  ])('if %s', (_when, object, says) => {
+    const held = { servers: [object], sets: [], catalogs: [] };
+    expect(checkObjects(cluster({}), held, NOW)[0]?.message).toBe(`1 server, 0 sets; ${says}`);
   });
 });

@@ -219,6 +219,11 @@ describe('progress', () => {
     expect(progressLine(creating)).toBe(`${bar(50)}  Creating: Waiting`);
     expect(progressLine(creating, true)).toBe('Creating: Waiting');
     expect(progressLine(withReason('Available'))).toBe(`[${'#'.repeat(24)}] 100 %  Available: ready`);
+    const changed = withReason('Available');
+    changed.metadata.generation += 1;
+    expect(progressLine(changed)).toBe(
+      `${bar(undefined)}  Available: the operator has not reported on the last change yet`,
+    );
   });
 
   it('shows the time left', () => {
