@@ -237,5 +237,5 @@ describe(`a walk through specs (seed ${SEED})`, () => {
       },
     );
     expectOneLifeEach(world, 2 * WALKS);
-  }, 600_000);
+  });
 });
