@@ -17,7 +17,7 @@ import {
   type Request,
   type Suspect,
 } from '../state/lost-order.ts';
-import { unheldIn } from '../state/orphans.ts';
+import { ageOfLists, unheldIn } from '../state/orphans.ts';
 import { inTime } from '../screens/progress.ts';
 import { recordOf } from '../state/recorded-order.ts';
 import { columns } from '../terminal/table.ts';
@@ -37,10 +37,7 @@ export async function findLost(context: Context, name: string, yes: boolean): Pr
   const request = requestFor(order, before, look(before).isDenied, now());
   const fresh = await listAgain(context, before, request.value).catch((error: unknown) => {
     if (!(error instanceof CommandError)) throw error;
-    tell(context, [
-      `the operator has not read the list again: ${error.message}`,
-      `the list may be ${before.spec.refreshInterval} old, or older if the operator does not run`,
-    ]);
+    tell(context, [`the operator has not read the list again: ${error.message}`, ...ageOfLists([before])]);
     return undefined;
   });
   const found = look(fresh ?? before);

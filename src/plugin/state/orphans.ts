@@ -21,9 +21,21 @@ export interface UnheldServers {
   next: 'read' | 'ask' | undefined;
 }
 
+const asksForList = ({ spec }: ServerCatalog): boolean => spec.listServers === true;
+
+/** How old the lists may be, a line for each interval: the status does not tell when an unchanged list was read. */
+export function ageOfLists(catalogs: readonly ServerCatalog[]): string[] {
+  const lists = catalogs.filter((catalog) => asksForList(catalog) && catalog.status?.servers !== undefined);
+  return [...Map.groupBy(lists, ({ spec }) => spec.refreshInterval)].map(([interval, group]) => {
+    const names = group.map(({ metadata: { namespace, name } }) => `${namespace}/${name}`).join(', ');
+    const what = group.length === 1 ? `the list of ${CATALOG_KIND} ${names}` : `the lists of ${CATALOG_KIND}s ${names}`;
+    return `${what} may be ${interval} old, or older if the operator does not run`;
+  });
+}
+
 /** `objects`: as they are now, because a catalog is as old as the last read of its list. */
 export function unheldIn(catalogs: readonly ServerCatalog[], objects: readonly VirtualServer[]): UnheldServers {
-  const asked = catalogs.filter(({ spec }) => spec.listServers === true);
+  const asked = catalogs.filter(asksForList);
   const claims = objects.map(claimsOf);
   const listed = asked.flatMap(({ status }) => status?.servers ?? []);
   const heldThen = listed.filter(({ state }) => state === 'Held').map(({ identifier }) => identifier);

@@ -4,7 +4,7 @@ import { formatRecord } from '../../../src/api/record.ts';
 import type { CatalogServer, ServerCatalog, ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withVerdict } from '../../../src/controller/conditions.ts';
-import { unheldIn } from '../../../src/plugin/state/orphans.ts';
+import { ageOfLists, unheldIn } from '../../../src/plugin/state/orphans.ts';
 import { storedCatalog } from '../../fixtures/server-catalog.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
@@ -92,5 +92,22 @@ describe('servers that no object holds', () => {
     expect(unheldIn([catalogOf('c', [], changes)], []).unknown).toEqual([
       expect.stringMatching(new RegExp(`^ServerCatalog default/c: .*${says}`)),
     ]);
+  });
+});
+
+describe('the age of the lists of servers', () => {
+  const listing = (name: string, refreshInterval?: string): ServerCatalog => {
+    const catalog = catalogOf(name, []);
+    return { ...catalog, spec: { ...catalog.spec, ...(refreshInterval !== undefined && { refreshInterval }) } };
+  };
+
+  it('is told for each interval, and only of catalogs that have a list', () => {
+    const without = { ...catalogOf('f', []), spec: storedCatalog('f').spec };
+    const lists = [listing('c'), listing('d', '5m'), listing('e'), catalogOf('g', [], { servers: undefined }), without];
+    expect(ageOfLists(lists)).toEqual([
+      'the lists of ServerCatalogs default/c, default/e may be 1h old, or older if the operator does not run',
+      'the list of ServerCatalog default/d may be 5m old, or older if the operator does not run',
+    ]);
+    expect(ageOfLists([without])).toEqual([]);
   });
 });
