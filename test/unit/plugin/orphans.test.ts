@@ -64,6 +64,20 @@ describe('servers that no object holds', () => {
     });
   });
 
+  it('name no command that asks for a list that the provider does not have', () => {
+    const { spec } = storedCatalog('c');
+    const provider = { productList: 'Array', imageList: 'Array', serverList: 'Unavailable' } as const;
+    const unlisted = { ...catalogOf('c', [], { provider }), spec };
+    expect(unheldIn([unlisted], [])).toEqual({
+      servers: [],
+      next: undefined,
+      unknown: ['ServerCatalog default/c: the provider has no list of servers'],
+    });
+    // The spec may name another account since then.
+    const edited = { ...unlisted, metadata: { ...unlisted.metadata, generation: 2 } };
+    expect(unheldIn([edited], []).next).toBe('ask');
+  });
+
   it.each<[string, ServerCatalogStatus, string]>([
     ['the operator has not read the new spec', { observedGeneration: 0 }, 'since its spec changed'],
     [
