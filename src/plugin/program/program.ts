@@ -295,7 +295,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('cost')
-    .description('sum up running servers and their prices by namespace')
+    .description('sum up servers and their prices by namespace')
     .option('-A, --all-namespaces', 'include all namespaces', false)
     .addOption(outputOption())
     .action(({ allNamespaces }: { allNamespaces: boolean }, command: Command) =>

@@ -203,7 +203,7 @@ describe('kubectl vps status', () => {
 });
 
 describe('kubectl vps cost', () => {
-  it('sums up the running servers, and what those on their way will cost', async () => {
+  it('sums up the servers, and what those on their way will cost', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
     await readyServer(world, 'db', withSpec({ product: 'VPSX8' }));

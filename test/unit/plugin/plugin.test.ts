@@ -360,6 +360,13 @@ describe('the cost', () => {
     });
   });
 
+  it('counts servers that are off on purpose, which cost money too', () => {
+    const off = (power: 'Off' | 'Dormant') =>
+      stored('web', storedWith({ spec: { power }, status: { serverStatus: 'shut down', price: 4.5 } }));
+    const all = { servers: 2, off: 2, price: 9, unpriced: 0 };
+    expect(sumUp([off('Off'), off('Dormant')]).all).toEqual(all);
+  });
+
   it('leaves out servers that no longer exist or that the operator has released', () => {
     const running = { serverStatus: 'running', price: 4.5 };
     const record = { owner: 'uid', mode: 'create', missingAt: '2026-01-01T00:00:00Z' };
