@@ -84,6 +84,34 @@ describe('the next steps', () => {
     expect(seen.join('\n')).not.toContain('kubectl vps adopt');
   });
 
+  it.each([
+    [
+      'UserDataNotFound' as const,
+      { userDataFrom: { secretKeyRef: { name: 'setup', key: 'user-data' } } },
+      'kubectl create secret generic setup -n team --type=vps-operator.dev/user-data --from-file=user-data=FILE ',
+    ],
+    [
+      'UserDataNotFound' as const,
+      { userDataFrom: { configMapKeyRef: { name: 'setup', key: 'user-data' } } },
+      'kubectl create configmap setup -n team --from-file=user-data=FILE ',
+    ],
+    [
+      'SSHKeyNotFound' as const,
+      { sshKeysFrom: [{ name: 'keys', key: 'mine' }] },
+      'kubectl create secret generic keys -n team --from-file=mine=FILE ',
+    ],
+    [
+      'InvalidSpec' as const,
+      { userDataFrom: { secretKeyRef: { name: 'setup', key: 'user-data' } } },
+      'kubectl create secret generic setup -n team --type=vps-operator.dev/user-data --from-file=user-data=FILE ',
+    ],
+  ])('for %s create what spec names: %j', (reason, spec, command) => {
+    const { status } = withReason(reason);
+    const steps = nextSteps(stored('web', storedWith({ spec, status })), ' -n team', NOW);
+    expect(steps.filter((step) => step.startsWith(command))).toHaveLength(1);
+    expect(steps).toContain('kubectl edit vps web -n team   # to correct spec');
+  });
+
   it('include those of the conditions that are not about Ready', () => {
     const condition = { type: 'Expiring', reason: 'ExpiresSoon', message: 'why', lastTransitionTime: '' };
     const conditions = [...conditionsOf('Available'), { ...condition, status: 'True' as const }];
