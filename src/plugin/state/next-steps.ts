@@ -22,7 +22,7 @@ import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { loginCommand } from './login-command.ts';
 import { orderOf, unseenServer } from './recorded-order.ts';
 import { NOT_REPORTED, paused, serverReadiness, stalled } from './readiness.ts';
-import { setOf } from './set-members.ts';
+import { setArgument, setOf } from './set-members.ts';
 
 /** How to find out why the operator has not reported; the object itself does not show it. */
 export const findOut = ({ metadata }: Pick<VirtualServer, 'metadata'>, where: string): string[] => [
@@ -86,6 +86,13 @@ const createKeys: Lines = ({ spec: { sshKeysFrom = [] } }, where) =>
       `kubectl create secret generic ${name}${where} --from-file=${key}=FILE   # to create the Secret with the SSH public keys`,
   );
 
+/** The template of a set decides about the power of its members. */
+const start: Lines = (object, where) => {
+  const set = setOf(object);
+  const name = set === undefined ? object.metadata.name : setArgument(set);
+  return [`kubectl vps start ${name}${where}   # to switch ${set === undefined ? 'it' : 'the members of its set'} on`];
+};
+
 /** What the messages leave out: they are short, and their readers may not have the plugin. */
 const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
   [NOT_REPORTED]: findOut,
@@ -103,6 +110,8 @@ const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
   SSHKeyNotFound: (object, where) => [...createKeys(object, where), ...correctSpec(object, where)],
   UserDataForbidden: correctSpec,
   UserDataNotFound: (object, where) => [...createUserData(object, where), ...correctSpec(object, where)],
+  PoweredOff: start,
+  Dormant: start,
   SecretNotFound: secret,
   SecretInvalid: secret,
   InvalidCredentials: secret,

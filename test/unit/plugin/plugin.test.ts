@@ -1,7 +1,14 @@
 import { withVerdict } from '../../../src/controller/conditions.ts';
 import { describe, expect, it } from 'vitest';
 import { REASONS, type ReadyReason, type Reason } from '../../../src/api/conditions.ts';
-import { FINALIZER, RECORD_ANNOTATION, SERVER_DEFINITION, SET_DEFINITION } from '../../../src/api/names.ts';
+import {
+  API_VERSION,
+  FINALIZER,
+  RECORD_ANNOTATION,
+  SERVER_DEFINITION,
+  SET_DEFINITION,
+  SET_KIND,
+} from '../../../src/api/names.ts';
 import { reasonPage } from '../../../src/api/documentation.ts';
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
@@ -110,6 +117,18 @@ describe('the next steps', () => {
     const steps = nextSteps(stored('web', storedWith({ spec, status })), ' -n team', NOW);
     expect(steps.filter((step) => step.startsWith(command))).toHaveLength(1);
     expect(steps).toContain('kubectl edit vps web -n team   # to correct spec');
+  });
+
+  it.each(['PoweredOff', 'Dormant'] as const)('for %s switch the server on, or all of its set', (reason) => {
+    const { status } = withReason(reason);
+    expect(nextSteps(stored('web', storedWith({ status })), ' -n team', NOW)).toEqual([
+      'kubectl vps start web -n team   # to switch it on',
+      `# more: ${reasonPage(reason)}`,
+    ]);
+    const ownerReferences = [{ apiVersion: API_VERSION, kind: SET_KIND, name: 'pool', uid: 'u', controller: true }];
+    expect(nextSteps(stored('web', storedWith({ metadata: { ownerReferences }, status })), '', NOW)[0]).toBe(
+      'kubectl vps start set/pool   # to switch the members of its set on',
+    );
   });
 
   it('include those of the conditions that are not about Ready', () => {

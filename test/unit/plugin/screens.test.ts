@@ -76,6 +76,15 @@ describe('the screen of a server', () => {
     expect(shown({ status: { product: 'VPSX4' } })).not.toContain('units');
   });
 
+  it.each([
+    ['running', true],
+    ['shut down', false],
+    ['Stopped', false],
+  ])('names SSH for a server with the status %s: %s', (serverStatus, isShown) => {
+    const text = shown({ status: { serverStatus, identifier: 'vs1', ssh: 'root@host -p 2201' } });
+    expect(/^SSH /m.test(text)).toBe(isShown);
+  });
+
   it('shows when the server expires relative and absolute, and when an order began only relative', () => {
     const expiresAt = '2026-01-04T03:00:00Z';
     expect(shown({ spec: { expiresAt } })).toMatch(/^Expires +in 2d3h \(2026-01-04T03:00:00Z\)$/m);
