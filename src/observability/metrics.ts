@@ -27,7 +27,7 @@ export interface Standing {
 export interface Totals {
   servers: Standing[];
   price: number;
-  /** Running servers and their price by namespace. */
+  /** Servers that run or are off on purpose, and their price, by namespace. */
   namespaces: Map<string, { servers: number; price: number }>;
   /** Servers that expire within a day. */
   expiring: number;
@@ -297,7 +297,7 @@ const GAUGES: readonly GaugeDefinition[] = [
   ),
   ofNamespaces(
     'vps_operator_namespace_servers',
-    'Running servers, by the namespace of their VirtualServers.',
+    'Servers that run or are off on purpose, by the namespace of their VirtualServers.',
     ({ servers }) => servers,
   ),
   ofNamespaces(

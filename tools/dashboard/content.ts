@@ -63,7 +63,7 @@ const NOW: Unplaced[] = [
   }),
   stat({
     title: 'Sum of prices',
-    description: "Of all running servers that the operator knows, in the provider's currency unit.",
+    description: "Of all servers that run or are off on purpose, in the provider's currency unit.",
     expr: fleet('vps_operator_servers_price'),
   }),
   stat({
@@ -97,18 +97,18 @@ const SERVERS: Unplaced[] = [
   }),
   timeSeries({
     title: 'Sum of prices',
-    description: "Of all running servers that the operator knows, in the provider's currency unit.",
+    description: "Of all servers that run or are off on purpose, in the provider's currency unit.",
     queries: { price: fleet('vps_operator_servers_price') },
   }),
   timeSeries({
     title: 'Servers by namespace',
-    description: 'Running servers by the namespace of their objects.',
+    description: 'Servers that run or are off on purpose, by the namespace of their objects.',
     queries: { '{{object_namespace}}': byNamespace('vps_operator_namespace_servers') },
     stacked: true,
   }),
   timeSeries({
     title: 'Price by namespace',
-    description: "Of running servers, in the provider's currency unit.",
+    description: "Of servers that run or are off on purpose, in the provider's currency unit.",
     queries: { '{{object_namespace}}': byNamespace('vps_operator_namespace_servers_price') },
     stacked: true,
   }),
@@ -180,7 +180,7 @@ const SETS: Unplaced[] = [
   }),
   timeSeries({
     title: 'Price by set',
-    description: "Of running members, in the provider's currency unit.",
+    description: "Of members that run or are off on purpose, in the provider's currency unit.",
     queries: { '{{object_namespace}}/{{set}}': bySet('vps_operator_set_status_price') },
     stacked: true,
   }),

@@ -1,4 +1,4 @@
-/** `kubectl vps cost`: running servers and their prices, by namespace and in total, and what servers on their way will cost. */
+/** `kubectl vps cost`: servers that run or are off on purpose, and their prices, by namespace and in total, and what servers on their way will cost. */
 import { API_VERSION, CATALOG_PLURAL } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { collectionOf } from '../../kube/resource.ts';
@@ -34,9 +34,10 @@ async function catalogsOf(cluster: ClusterView, allNamespaces: boolean): Promise
   return list.items ?? [];
 }
 
-function noteOf({ unpriced, otherPeriods = [], expected }: CostTotal): string {
+function noteOf({ off = 0, unpriced, otherPeriods = [], expected }: CostTotal): string {
   const periods = Map.groupBy(otherPeriods, (period) => period);
   return [
+    ...(off === 0 ? [] : [`${off} off on purpose`]),
     ...[...periods].map(([period, servers]) => `${servers.length} billed by ${period}`),
     ...(unpriced === 0 ? [] : [`${unpriced} without a price`]),
     ...(expected === undefined ? [] : [expectedText(expected)]),

@@ -164,8 +164,8 @@ export interface Extension {
 /** `ttl` counts from the past: a ttl that is too short for an old server would cancel it at once, without a question. */
 function requireFuture(end: number | undefined, { metadata }: VirtualServer, { cluster, now }: Context): void {
   if (end === undefined || end > now()) return;
-  const ago = `${timestamp(end)}, ${duration(now() - end)} ago`;
-  throw new CommandError(EXIT.failed, `${metadata.name} would have ended at ${ago}. To cancel its server, run:`, [
+  const why = `would have ended at ${timestamp(end)}, ${duration(now() - end)} ago`;
+  throw new CommandError(EXIT.failed, `${metadata.name} ${why}, so nothing was changed. To cancel its server, run:`, [
     `kubectl vps cancel ${metadata.name}${cluster.where}`,
   ]);
 }

@@ -17,7 +17,7 @@ import {
   type Request,
   type Suspect,
 } from '../state/lost-order.ts';
-import { unheldIn } from '../state/orphans.ts';
+import { ageOfLists, unheldIn, whyUnlisted } from '../state/orphans.ts';
 import { inTime } from '../screens/progress.ts';
 import { recordOf } from '../state/recorded-order.ts';
 import { columns } from '../terminal/table.ts';
@@ -31,16 +31,13 @@ export async function findLost(context: Context, name: string, yes: boolean): Pr
   const object = await cluster.get(name);
   const { attempt, named } = requireOpenOrder(object, context);
   const order: LostOrder = { object, attempt, attemptedAt: recordOf(object)?.attemptedAt };
-  const before = await listingCatalog(context, object);
+  const before = await listingCatalog(context, object, named);
   const objects = await objectsOf(cluster, false);
   const look = (catalog: ServerCatalog) => lookInto(catalog, order, named, objects);
   const request = requestFor(order, before, look(before).isDenied, now());
   const fresh = await listAgain(context, before, request.value).catch((error: unknown) => {
     if (!(error instanceof CommandError)) throw error;
-    tell(context, [
-      `the operator has not read the list again: ${error.message}`,
-      `the list may be ${before.spec.refreshInterval} old, or older if the operator does not run`,
-    ]);
+    tell(context, [`the operator has not read the list again: ${error.message}`, ...ageOfLists([before])]);
     return undefined;
   });
   const found = look(fresh ?? before);
@@ -105,13 +102,25 @@ function isUnlisted({ status }: ServerCatalog, named: string): boolean {
 }
 
 /** The catalog of the object's API key that lists servers. Throws CommandError if there is none. */
-async function listingCatalog({ cluster }: Context, { metadata, spec }: VirtualServer): Promise<ServerCatalog> {
+async function listingCatalog(
+  context: Context,
+  { metadata, spec }: VirtualServer,
+  named: string | undefined,
+): Promise<ServerCatalog> {
+  const { cluster } = context;
   const catalogs = (await cluster.listOf(CATALOG_PLURAL)) as ServerCatalog[];
   const secret = spec.apiKeySecretRef.name;
   const own = catalogs.filter((catalog) => catalog.spec.apiKeySecretRef.name === secret);
   const listing = own.find((catalog) => catalog.spec.listServers === true);
   if (listing !== undefined) return listing;
   const [first] = own;
+  const [why] = own.flatMap((catalog) => whyUnlisted(catalog) ?? []);
+  if (why !== undefined)
+    throw new CommandError(
+      EXIT.usage,
+      `pass --not-created or --adopt IDENTIFIER: ${why}, as the ${CATALOG_KIND} shows. Look in the provider's control panel, then run:`,
+      answers(context, metadata.name, named),
+    );
   const name = first?.metadata.name ?? secret;
   throw new CommandError(
     EXIT.usage,

@@ -6,7 +6,7 @@ import { identifierKey } from '../../base/identifier.ts';
 import { tell, type Context } from '../cluster/context.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { manifestsOf } from '../decisions/import-manifests.ts';
-import { unheldIn, type UnheldServer } from '../state/orphans.ts';
+import { ageOfLists, unheldIn, type UnheldServer } from '../state/orphans.ts';
 import { plural } from '../state/totals.ts';
 import { nextCommand, objectsOf } from './orphans.ts';
 
@@ -38,8 +38,6 @@ export async function importServers(
   const names = objects
     .filter(({ metadata }) => metadata.namespace === cluster.namespace)
     .map(({ metadata }) => metadata.name);
-  const listing = catalogs.filter(({ spec }) => spec.listServers === true);
-  const ages = [...new Set(listing.map(({ spec }) => spec.refreshInterval))].join(' or ');
   const unclear = servers.length - orphans.length;
   tell(context, [
     ...(usable.length < chosen.length
@@ -54,7 +52,7 @@ export async function importServers(
       : unknown.length > 0
         ? []
         : ['no server to import']),
-    ...(listing.length > 0 ? [`the list may be ${ages} old, or older if the operator does not run`] : []),
+    ...ageOfLists(catalogs),
     ...nextCommand({ next }, cluster.where),
   ]);
   terminal.out.write(manifestsOf(usable, names));

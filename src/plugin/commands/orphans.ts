@@ -4,7 +4,7 @@ import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { print, tell, type Context } from '../cluster/context.ts';
 import { CommandError } from '../terminal/failure.ts';
-import { unheldIn, type UnheldServers } from '../state/orphans.ts';
+import { ageOfLists, unheldIn, type UnheldServers } from '../state/orphans.ts';
 import { duration } from '../screens/progress.ts';
 import { columns, data } from '../terminal/table.ts';
 import { plural } from '../state/totals.ts';
@@ -14,7 +14,9 @@ export const ORPHANS_EXIT = { none: 0, some: 1, unknown: 2 } as const;
 
 export async function showOrphans(context: Context, allNamespaces: boolean): Promise<number> {
   const { format, now, terminal } = context;
-  const found = await unheldServers(context, allNamespaces);
+  const { cluster } = context;
+  const catalogs = (await cluster.listOf(CATALOG_PLURAL, { allNamespaces })) as ServerCatalog[];
+  const found = unheldIn(catalogs, await objectsOf(cluster, allNamespaces));
   const { servers, unknown } = found;
   if (format !== 'table') terminal.out.write(data(found, format));
   else if (servers.length > 0) {
@@ -29,14 +31,9 @@ export async function showOrphans(context: Context, allNamespaces: boolean): Pro
     const header = ['IDENTIFIER', 'NAME', 'PRODUCT', 'STATE', 'UNHELD FOR'];
     print(context, columns(allNamespaces ? ['NAMESPACE', ...header] : header, rows));
   }
-  tell(context, remarks(found, context.cluster.where, allNamespaces));
+  tell(context, remarks(found, catalogs, cluster.where, allNamespaces));
   if (servers.some(({ state }) => state === 'Orphaned')) return ORPHANS_EXIT.some;
   return servers.length > 0 || unknown.length > 0 ? ORPHANS_EXIT.unknown : ORPHANS_EXIT.none;
-}
-
-export async function unheldServers({ cluster }: Context, allNamespaces: boolean): Promise<UnheldServers> {
-  const catalogs = (await cluster.listOf(CATALOG_PLURAL, { allNamespaces })) as ServerCatalog[];
-  return unheldIn(catalogs, await objectsOf(cluster, allNamespaces));
 }
 
 /** The operator has compared the list with the objects of all namespaces, which you need not be allowed to read. */
@@ -60,7 +57,12 @@ export function nextCommand({ next }: Pick<UnheldServers, 'next'>, where: string
   return [next === 'read' ? readAgainCommand(where) : askCommand(where)];
 }
 
-function remarks({ servers, unknown, next }: UnheldServers, where: string, allNamespaces: boolean): string[] {
+function remarks(
+  { servers, unknown, next }: UnheldServers,
+  catalogs: readonly ServerCatalog[],
+  where: string,
+  allNamespaces: boolean,
+): string[] {
   const unclear = servers.filter(({ state }) => state === 'Unclear').length;
   const orphaned = servers.length - unclear;
   return [
@@ -71,7 +73,9 @@ function remarks({ servers, unknown, next }: UnheldServers, where: string, allNa
       : []),
     ...(unclear > 0 ? [`${plural(unclear, 'server')} that an object may hold, such as one whose order is open`] : []),
     ...unknown.map((why) => `cannot tell whether there are more: ${why}`),
-    ...(servers.length + unknown.length === 0 ? ['no server without an object'] : []),
-    ...(servers.length + unknown.length > 0 ? nextCommand({ next }, where) : []),
+    ...(servers.length + unknown.length === 0 ? ['no server without an object, by the last read of the list'] : []),
+    // An object that was deleted since then may have left a server behind.
+    ...ageOfLists(catalogs),
+    ...nextCommand({ next }, `${where}${allNamespaces ? ' --all-namespaces' : ''}`),
   ];
 }

@@ -178,8 +178,12 @@ export function checkSpec(spec: object, { schema = specSchema, file, setFlags = 
   const field = ['spec', ...path].join('.');
   if (file !== undefined) throw new CommandError(EXIT.usage, `--filename ${file}: ${field}: ${message}`);
   const flags: Readonly<Record<string, string>> = { ...setFlags, ...SPEC_FLAGS };
-  const own = path.findLast((part) => Object.hasOwn(flags, part));
-  const named = own === undefined ? culprits(spec, schema).map((each) => flags[each] ?? each) : [flags[String(own)]];
+  const at = path.findLastIndex((part) => Object.hasOwn(flags, part));
+  const own = at < 0 ? undefined : String(path[at]);
+  // The value of this flag begins with a field.
+  const inner = own === 'advanced' ? path.slice(at + 1) : [];
+  const named =
+    own === undefined ? culprits(spec, schema).map((each) => flags[each] ?? each) : [[flags[own], ...inner].join(' ')];
   throw new CommandError(EXIT.usage, `${named.length === 0 ? field : named.join(', ')}: ${message}`);
 }
 

@@ -295,7 +295,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('cost')
-    .description('sum up running servers and their prices by namespace')
+    .description('sum up servers and their prices by namespace')
     .option('-A, --all-namespaces', 'include all namespaces', false)
     .addOption(outputOption())
     .action(({ allNamespaces }: { allNamespaces: boolean }, command: Command) =>
@@ -343,7 +343,9 @@ const OF_HELP = /unknown (option|command)|missing required argument|argument mis
 /** Ends such an error with the help of the command that was typed. */
 function pointToHelp(command: Command, path = command.name()): void {
   const usual = command.configureOutput();
-  const hint = `  ${path} --help   # shows its arguments and flags\n`;
+  const parts = command.parent === null ? [] : command.commands.map((each) => each.name());
+  const shows = parts.length === 0 ? 'shows its arguments and flags' : `shows its commands: ${parts.join(', ')}`;
+  const hint = `  ${path} --help   # ${shows}\n`;
   command.configureOutput({
     outputError: (text, write) =>
       usual.outputError?.(text, (shown) => write(OF_HELP.test(text) ? `${shown.trimEnd()}\n${hint}` : shown)),

@@ -235,5 +235,10 @@ function sums(items: readonly Item[]): string[] {
   const { all } = sumUp(servers);
   const counted = [plural(servers.length, 'server'), ...(sets === 0 ? [] : [plural(sets, 'set')])].join(', ');
   const unpriced = all.unpriced === 0 ? '' : `, ${all.unpriced} without a price`;
-  return [`${counted}; ${all.servers} running for ${priceText(all.price)} in the provider's unit${unpriced}`];
+  const { off = 0 } = all;
+  const paid = [
+    ...(all.servers > off || off === 0 ? [`${all.servers - off} running`] : []),
+    ...(off > 0 ? [`${off} off on purpose`] : []),
+  ].join(' and ');
+  return [`${counted}; ${paid} for ${priceText(all.price)} in the provider's unit${unpriced}`];
 }

@@ -38,7 +38,7 @@ export function askForProduct(
     return [code, [memoryText(ram) ?? [], ...inList, ...costs].flat().join(', ')] as const;
   });
   const sources = [
-    ...(prices.length === 0 ? [] : ['of your running servers']),
+    ...(prices.length === 0 ? [] : ['of your servers']),
     ...(products.some(({ price }) => price !== undefined) ? ["by the provider's list"] : []),
   ];
   const message =

@@ -1,5 +1,4 @@
 /** The parts that the screens of a server and of a set share. Pure. */
-import { hasTrait } from '../../api/conditions.ts';
 import { timeOfEvent, type EventView } from '../cluster/cluster.ts';
 import { duration } from './progress.ts';
 import type { Said } from '../terminal/said.ts';
@@ -70,9 +69,7 @@ export function events({ events: list, now, paint, said }: Shown): string[] {
   const lines = list.map((event) => {
     const ago = duration(now - timeOfEvent(event)).padStart(4);
     const { reason = '', message = '' } = event;
-    // What an earlier Event told you to do may be wrong by now.
-    const words = hasTrait(reason, 'calm') ? said.say(message) : '';
-    return `  ${ago} ago  ${clean(reason)}  ${words}`.trimEnd();
+    return `  ${ago} ago  ${clean(reason)}  ${said.say(message)}`.trimEnd();
   });
   return [paint.strong('Events'), ...lines];
 }

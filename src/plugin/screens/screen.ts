@@ -2,6 +2,7 @@
 import { timestamp } from '../../base/duration.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { ServerRecord } from '../../api/record.ts';
+import { powerStateOf } from '../../api/server-state.ts';
 import { annotationMeant, unknownAnnotations } from '../../virtual-server/decision/inputs.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import type { EventView } from '../cluster/cluster.ts';
@@ -56,11 +57,13 @@ function rows({ object, where, now, said }: ScreenInput & { said: Said }): Row[]
   const identifier = status.identifier ?? record?.identifier;
   const open = record?.identifier === undefined ? record : undefined;
   const set = setOf(object);
+  // A server that is off answers no SSH.
+  const ssh = ['off', 'dormant'].includes(powerStateOf(status.serverStatus)) ? undefined : status.ssh;
   return [
     ['Task', task && `${task.id}  ${bar(task.percent)}`, said.say(task?.message ?? ''), timeLeft(task, now)],
     ['Server', identifier, status.serverStatus, status.name, zone && `zone ${zone.code ?? zone.name ?? ''}`],
     ['Address', ...(status.ipv6 ?? []), ...(status.ipv4 ?? [])],
-    ['SSH', status.ssh && `kubectl vps ssh ${metadata.name}${where}`, status.ssh && `(ssh ${status.ssh})`],
+    ['SSH', ssh && `kubectl vps ssh ${metadata.name}${where}`, ssh && `(ssh ${ssh})`],
     ['Console', adminConsole && `${adminConsole.username} at ${adminConsole.hostname}`],
     ['Secret', conditionOf(object, 'ConnectionSecret')?.status === 'True' ? spec.connectionSecretName : undefined],
     ['Requested', requestText(spec)],

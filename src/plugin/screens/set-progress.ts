@@ -4,13 +4,17 @@ import { bar } from './progress.ts';
 import { inWords, isCurrent, setReadiness } from '../state/readiness.ts';
 import { clean } from '../terminal/terminal.ts';
 
-/** One line: a bar of the available members, reason and message of Ready. `isNarrow`: without the bar. */
+/**
+ * One line: a bar of the available members, reason and message of Ready. `isNarrow`: without the bar. It has no percentage if all
+ * wanted members are available and the set is not done yet, as when it scales down: their share does not show how much is left.
+ */
 export function setProgressLine(set: VirtualServerSet, isNarrow = false): string {
   const { replicas } = set.spec;
   const { availableReplicas } = set.status ?? {};
   const ready = setReadiness(set);
-  const share = availableReplicas === undefined || replicas === 0 ? undefined : availableReplicas / replicas;
-  const percent = ready.status === 'True' ? 100 : share && Math.min(99, Math.floor(share * 100));
+  const isShare = availableReplicas !== undefined && availableReplicas < replicas;
+  const share = isShare ? Math.floor((availableReplicas / replicas) * 100) : undefined;
+  const percent = ready.status === 'True' ? 100 : share;
   return `${isNarrow ? '' : `${bar(percent)}  `}${clean(ready.reason)}: ${inWords(ready)}`;
 }
 

@@ -12,7 +12,9 @@ import {
   RECONCILE_AT_ANNOTATION,
   SERVER_GONE_ANNOTATION,
   SET_SHORT_NAME,
+  USER_DATA_SECRET_TYPE,
 } from '../../api/names.ts';
+import { userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { quoted } from '../../base/text.ts';
 import { adviceOn, resolveSteps, type Case } from '../../virtual-server/decision/advice.ts';
@@ -20,7 +22,7 @@ import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { loginCommand } from './login-command.ts';
 import { orderOf, unseenServer } from './recorded-order.ts';
 import { NOT_REPORTED, paused, serverReadiness, stalled } from './readiness.ts';
-import { setOf } from './set-members.ts';
+import { setArgument, setOf } from './set-members.ts';
 
 /** How to find out why the operator has not reported; the object itself does not show it. */
 export const findOut = ({ metadata }: Pick<VirtualServer, 'metadata'>, where: string): string[] => [
@@ -51,6 +53,46 @@ const undelete: Lines = ({ metadata }, where) => [
   `kubectl vps undelete ${metadata.name}${where}   # to take the deletion back`,
 ];
 
+const correctSpec: Lines = (object, where) => [
+  lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where),
+];
+
+const createUserData: Lines = ({ spec: { userDataFrom } }, where) => {
+  if (userDataFrom === undefined) return [];
+  const source = userDataSourceOf(userDataFrom);
+  const { kind, name, key } = source;
+  return kind === 'Secret'
+    ? [`${userDataCommand(source, where)}   # to create the Secret with the user data`]
+    : [
+        `kubectl create configmap ${name}${where} --from-file=${key}=FILE   # to create the ConfigMap with the user data`,
+      ];
+};
+
+const userDataCommand = ({ name, key }: UserDataSource, where: string): string =>
+  `kubectl create secret generic ${name}${where} --type=${USER_DATA_SECRET_TYPE} --from-file=${key}=FILE`;
+
+/** One of several things that the operator may refuse in a spec. */
+const replaceUserData: Lines = ({ spec: { userDataFrom } }, where) =>
+  userDataFrom?.secretKeyRef === undefined
+    ? []
+    : [
+        `${userDataCommand(userDataSourceOf(userDataFrom), where)}   # if the type of this Secret is wrong, once you have deleted the Secret`,
+      ];
+
+/** The reason does not tell which of the Secrets is missing. */
+const createKeys: Lines = ({ spec: { sshKeysFrom = [] } }, where) =>
+  sshKeysFrom.map(
+    ({ name, key }) =>
+      `kubectl create secret generic ${name}${where} --from-file=${key}=FILE   # to create the Secret with the SSH public keys`,
+  );
+
+/** The template of a set decides about the power of its members. */
+const start: Lines = (object, where) => {
+  const set = setOf(object);
+  const name = set === undefined ? object.metadata.name : setArgument(set);
+  return [`kubectl vps start ${name}${where}   # to switch ${set === undefined ? 'it' : 'the members of its set'} on`];
+};
+
 /** What the messages leave out: they are short, and their readers may not have the plugin. */
 const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
   [NOT_REPORTED]: findOut,
@@ -65,12 +107,15 @@ const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
   DeletionProtected: (object, where) =>
     object.metadata.deletionTimestamp === undefined ? [] : undelete(object, where),
   ExpiresSoon: extend,
-  SSHKeyNotFound: (object, where) => [lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where)],
-  UserDataForbidden: (object, where) => [lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where)],
-  UserDataNotFound: (object, where) => [lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where)],
+  SSHKeyNotFound: (object, where) => [...createKeys(object, where), ...correctSpec(object, where)],
+  UserDataForbidden: correctSpec,
+  UserDataNotFound: (object, where) => [...createUserData(object, where), ...correctSpec(object, where)],
+  PoweredOff: start,
+  Dormant: start,
   SecretNotFound: secret,
   SecretInvalid: secret,
   InvalidCredentials: secret,
+  InvalidSpec: replaceUserData,
   Unauthorized: lookAgain,
   PermissionDenied: lookAgain,
   ProviderProtocolError: lookAgain,

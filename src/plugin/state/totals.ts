@@ -1,6 +1,6 @@
 /** Sums up servers and prices. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { hasReadServer, isPaidFor } from '../../api/server-state.ts';
+import { hasReadServer, isOffOnPurpose, isPaidFor } from '../../api/server-state.ts';
 import { modelOf, pricesIn, recordedPrice, sumOf } from '../../virtual-server/decision/price.ts';
 import { holdsSomething, knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { heldRecord } from '../../virtual-server/shared/objects.ts';
@@ -9,15 +9,17 @@ import { expectedPrice, type ListsOf } from './expected-price.ts';
 export { priceText } from '../../virtual-server/decision/price.ts';
 
 export interface CostTotal {
-  /** Running servers, as in the metric vps_operator_servers_price. */
+  /** Servers that run or are off on purpose, as in the metric vps_operator_servers_price. */
   servers: number;
+  /** How many of them are off on purpose; left out if none is. */
+  off?: number;
   /** Sum in the provider's own unit, which the provider does not state. */
   price: number;
-  /** Running servers without a known price. */
+  /** How many of them have no known price. */
   unpriced: number;
-  /** Running servers that are billed for another period than an order, such as `year`; left out if there are none. */
+  /** The periods of those that are billed for another period than an order, such as `year`; left out if there are none. */
   otherPeriods?: string[];
-  /** Servers that were ordered and not read yet, and the running ones without a known price; left out if there are none. */
+  /** Servers that were ordered and not read yet, and those above without a known price; left out if there are none. */
   expected?: {
     servers: number;
     /** Sum of what they will cost, as far as it can be told. */
@@ -38,13 +40,15 @@ export function sumUp(objects: readonly VirtualServer[], lists?: ListsOf): Total
   const known = pricesIn(objects);
   const counted = objects.filter((object) => isPaidFor(object) || (lists !== undefined && isOnItsWay(object)));
   const total = (some: readonly VirtualServer[]): CostTotal => {
-    const running = some.filter(isPaidFor);
-    const prices = running.map(({ status }) => status?.price).filter((price) => price !== undefined);
-    const otherPeriods = running.flatMap((object) => recordedPrice(knownRecord(object))?.otherPeriod ?? []).sort();
+    const paid = some.filter(isPaidFor);
+    const off = paid.filter(isOffOnPurpose).length;
+    const prices = paid.map(({ status }) => status?.price).filter((price) => price !== undefined);
+    const otherPeriods = paid.flatMap((object) => recordedPrice(knownRecord(object))?.otherPeriod ?? []).sort();
     const sum = {
-      servers: running.length,
+      servers: paid.length,
+      ...(off > 0 && { off }),
       price: sumOf(prices),
-      unpriced: running.length - prices.length,
+      unpriced: paid.length - prices.length,
       ...(otherPeriods.length > 0 && { otherPeriods }),
     };
     const open = lists === undefined ? [] : some.filter((one) => !isPaidFor(one) || one.status?.price === undefined);

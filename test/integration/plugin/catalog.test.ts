@@ -304,9 +304,7 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
     const session = plugin.terminal(
       `kubectl vps new web --image cloudinit-debian-trixie.raw.gz --ssh-key '${SSH_KEY}' --apply`,
     );
-    await session.shows(
-      /Product \(prices: of your running servers, in the provider's unit\)[^]*VPSX4 +1 GB RAM, 1018\.00/,
-    );
+    await session.shows(/Product \(prices: of your servers, in the provider's unit\)[^]*VPSX4 +1 GB RAM, 1018\.00/);
     session.type('\r');
     await session.shows(/Disk size \(in the provider's unit\)[^]*10240/);
     session.type('\r');

@@ -166,7 +166,7 @@ describe('daily changes', () => {
     expect(await run('extend', 'lab', '--expires-at', '2020-01-01T00:00:00Z')).toMatchObject({
       ...{ code: 1, stdout: '' },
       stderr: expect.stringMatching(
-        /^kubectl vps: lab would have ended at 2020-01-01T00:00:00Z, \d+y\S* ago\. .*\n {2}kubectl vps cancel lab\n$/,
+        /^kubectl vps: lab would have ended at 2020-01-01T00:00:00Z, \d+y\S* ago, so nothing was changed\. .*\n {2}kubectl vps cancel lab\n$/,
       ) as string,
     });
     // The clock of a ttl began before the object had one.

@@ -34,6 +34,9 @@ it('stops, starts, suspends and restarts a server', async (context) => {
   expect(await vps('wait', 'web')).toEqual([0, 'web is ready\n']);
   expect(await vps('stop', 'web')).toEqual([0, 'web is already set to be off\n']);
   expect(await vps('reboot', 'web')).toEqual([1, expect.stringContaining('kubectl vps start web') as string]);
+  const [, shown] = await vps('status', 'web');
+  expect(shown).toMatch(/^What you can do\n {2}kubectl vps start web /m);
+  expect(shown).not.toContain('vps ssh');
   expect(await vps('start', 'web')).toEqual([0, 'web will be on: the operator asks the provider to start it\n']);
   await world.waitForReason('web', 'Available', 'Ready');
   expect(await vps('reboot', 'web')).toEqual([

@@ -4,7 +4,7 @@ import { lostOrder, sent } from '../support/creates.ts';
 import { createListing, pluginIn, untilListed } from '../support/listing.ts';
 import { noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { publicWorld, totals } from '../support/public-service.ts';
-import type { World } from '../support/world.ts';
+import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
 
@@ -68,4 +68,16 @@ it('says how to have servers listed', async (context) => {
   const [command = ''] = /^ {2}kubectl patch vpscat .*$/m.exec(stderr) ?? [];
   expect((await plugin.shell(command.trim())).code).toBe(0);
   expect((await plugin.kubectl(['vps', 'resolve', 'web'])).stderr).toContain('--adopt ');
+});
+
+it('asks for no list of servers if the catalog shows that the provider has none', async () => {
+  const world = await createWorld();
+  await createListing(world, {});
+  await lostOrder(world, 'web', true);
+  const plugin = await pluginIn(world, folder());
+  const { code, stderr } = await plugin.kubectl(['vps', 'resolve', 'web']);
+  expect(code).toBe(2);
+  expect(stderr).toContain('the provider has no list of servers');
+  expect(stderr).not.toContain('listServers');
+  expect(stderr).toContain('kubectl vps resolve web --not-created');
 });

@@ -9,6 +9,7 @@ import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual
 import { startEmptyCluster } from '../deploy/cluster.ts';
 import { CREATE } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
+import { publicWorld } from '../support/public-service.ts';
 import { readyServer, recordOf } from '../support/records.ts';
 import { strangerIn } from '../support/service-account.ts';
 import { createWorld, type World } from '../support/world.ts';
@@ -59,6 +60,20 @@ describe('kubectl vps status NAME', () => {
     );
     expect(stdout).toMatch(/^Events\n( +\d+s ago .*\n)+/m);
     expect(stdout).not.toMatch(/Attempt|What you can do/);
+  });
+
+  it('names the command that creates the Secret with user data, if that is missing', async (context) => {
+    const world = await publicWorld(context);
+    const userDataFrom = { secretKeyRef: { name: 'setup', key: 'user-data' } };
+    await world.create(virtualServer('web', withSpec({ userDataFrom })));
+    await world.waitForReason('web', 'UserDataNotFound', 'Stalled');
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { stdout } = await plugin.kubectl(['vps', 'status', 'web']);
+    const [command = ''] = /^ {2}kubectl create secret .*$/m.exec(stdout) ?? [];
+    const { code } = await plugin.shell(`echo '#cloud-config' > FILE; ${command.trim()}`);
+    expect(code).toBe(0);
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(world.simulator.ledger.creates()[0]?.body['user_data_string']).toBe('#cloud-config\n');
   });
 
   it('shows the progress of a task in the words of the provider, which cannot steer the terminal', async () => {
@@ -203,7 +218,7 @@ describe('kubectl vps status', () => {
 });
 
 describe('kubectl vps cost', () => {
-  it('sums up the running servers, and what those on their way will cost', async () => {
+  it('sums up the servers, and what those on their way will cost', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
     await readyServer(world, 'db', withSpec({ product: 'VPSX8' }));

@@ -60,8 +60,8 @@ describe('a spec from flags', () => {
     [{ ttl: '1h', expiresAt: '2099-01-01T00:00:00Z' }, '--expires-at, --ttl: set expiresAt or ttl, not both'],
     [{ ttl: '1h', retain: true }, '--retain, --ttl: expiresAt and ttl require deletionPolicy: Delete'],
     [{ hostname: 'a_b' }, '--hostname: must be a DNS name'],
-    [{ advanced: ['cpuMode=Fast'] }, '--advanced: Invalid option'],
-    [{ advanced: ['extraCores=many'] }, '--advanced: '],
+    [{ advanced: ['cpuMode=Fast'] }, '--advanced cpuMode: Invalid option'],
+    [{ advanced: ['extraCores=many', 'cpuMode=Performance'] }, '--advanced extraCores: '],
     [{ storedUserData: '' }, '--stored-user-data: '],
     [{ sshKey: [] }, 'spec: set at least one SSH key'],
   ])('that is wrong (%j) names the flag', (more, error) => expect(check(more)).toThrow(error));

@@ -4,7 +4,7 @@ import { formatRecord } from '../../../src/api/record.ts';
 import type { CatalogServer, ServerCatalog, ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withVerdict } from '../../../src/controller/conditions.ts';
-import { unheldIn } from '../../../src/plugin/state/orphans.ts';
+import { ageOfLists, unheldIn } from '../../../src/plugin/state/orphans.ts';
 import { storedCatalog } from '../../fixtures/server-catalog.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
@@ -64,6 +64,20 @@ describe('servers that no object holds', () => {
     });
   });
 
+  it('name no command that asks for a list that the provider does not have', () => {
+    const { spec } = storedCatalog('c');
+    const provider = { productList: 'Array', imageList: 'Array', serverList: 'Unavailable' } as const;
+    const unlisted = { ...catalogOf('c', [], { provider }), spec };
+    expect(unheldIn([unlisted], [])).toEqual({
+      servers: [],
+      next: undefined,
+      unknown: ['ServerCatalog default/c: the provider has no list of servers'],
+    });
+    // The spec may name another account since then.
+    const edited = { ...unlisted, metadata: { ...unlisted.metadata, generation: 2 } };
+    expect(unheldIn([edited], []).next).toBe('ask');
+  });
+
   it.each<[string, ServerCatalogStatus, string]>([
     ['the operator has not read the new spec', { observedGeneration: 0 }, 'since its spec changed'],
     [
@@ -92,5 +106,22 @@ describe('servers that no object holds', () => {
     expect(unheldIn([catalogOf('c', [], changes)], []).unknown).toEqual([
       expect.stringMatching(new RegExp(`^ServerCatalog default/c: .*${says}`)),
     ]);
+  });
+});
+
+describe('the age of the lists of servers', () => {
+  const listing = (name: string, refreshInterval?: string): ServerCatalog => {
+    const catalog = catalogOf(name, []);
+    return { ...catalog, spec: { ...catalog.spec, ...(refreshInterval !== undefined && { refreshInterval }) } };
+  };
+
+  it('is told for each interval, and only of catalogs that have a list', () => {
+    const without = { ...catalogOf('f', []), spec: storedCatalog('f').spec };
+    const lists = [listing('c'), listing('d', '5m'), listing('e'), catalogOf('g', [], { servers: undefined }), without];
+    expect(ageOfLists(lists)).toEqual([
+      'the lists of ServerCatalogs default/c, default/e may be 1h old, or older if the operator does not run',
+      'the list of ServerCatalog default/d may be 5m old, or older if the operator does not run',
+    ]);
+    expect(ageOfLists([without])).toEqual([]);
   });
 });

@@ -296,6 +296,19 @@ describe('kubectl vps timeline', () => {
   });
 });
 
+describe('the sum', () => {
+  const off = (name: string): Item =>
+    server(name, { spec: { power: 'Off' }, status: { serverStatus: 'shut down', price: 4.5 } });
+
+  it.each([
+    ["1 server; 1 off on purpose for 4.50 in the provider's unit", [off('web')]],
+    ["2 servers; 1 running and 1 off on purpose for 9.00 in the provider's unit", [off('web'), server('db')]],
+    ["1 server; 1 running for 4.50 in the provider's unit", [server('db')]],
+  ])('says of servers that are off on purpose that they do not run: %s', (line, all) => {
+    expect(overview(all, options).at(-1)).toBe(line);
+  });
+});
+
 describe('a server that is to change in place', () => {
   const shown = (reason: string): string[] =>
     overview([changing('web', reason), server('db')], { ...options, width: 80 });

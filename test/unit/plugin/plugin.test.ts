@@ -1,7 +1,14 @@
 import { withVerdict } from '../../../src/controller/conditions.ts';
 import { describe, expect, it } from 'vitest';
 import { REASONS, type ReadyReason, type Reason } from '../../../src/api/conditions.ts';
-import { FINALIZER, RECORD_ANNOTATION, SERVER_DEFINITION, SET_DEFINITION } from '../../../src/api/names.ts';
+import {
+  API_VERSION,
+  FINALIZER,
+  RECORD_ANNOTATION,
+  SERVER_DEFINITION,
+  SET_DEFINITION,
+  SET_KIND,
+} from '../../../src/api/names.ts';
 import { reasonPage } from '../../../src/api/documentation.ts';
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
@@ -82,6 +89,46 @@ describe('the next steps', () => {
     expect(unseen[1]).toContain('kubectl vps login   # asks for the key ID and the secret');
     const seen = nextSteps(withReason('ServerNotVisible', { record: held }), '', NOW);
     expect(seen.join('\n')).not.toContain('kubectl vps adopt');
+  });
+
+  it.each([
+    [
+      'UserDataNotFound' as const,
+      { userDataFrom: { secretKeyRef: { name: 'setup', key: 'user-data' } } },
+      'kubectl create secret generic setup -n team --type=vps-operator.dev/user-data --from-file=user-data=FILE ',
+    ],
+    [
+      'UserDataNotFound' as const,
+      { userDataFrom: { configMapKeyRef: { name: 'setup', key: 'user-data' } } },
+      'kubectl create configmap setup -n team --from-file=user-data=FILE ',
+    ],
+    [
+      'SSHKeyNotFound' as const,
+      { sshKeysFrom: [{ name: 'keys', key: 'mine' }] },
+      'kubectl create secret generic keys -n team --from-file=mine=FILE ',
+    ],
+    [
+      'InvalidSpec' as const,
+      { userDataFrom: { secretKeyRef: { name: 'setup', key: 'user-data' } } },
+      'kubectl create secret generic setup -n team --type=vps-operator.dev/user-data --from-file=user-data=FILE ',
+    ],
+  ])('for %s create what spec names: %j', (reason, spec, command) => {
+    const { status } = withReason(reason);
+    const steps = nextSteps(stored('web', storedWith({ spec, status })), ' -n team', NOW);
+    expect(steps.filter((step) => step.startsWith(command))).toHaveLength(1);
+    expect(steps).toContain('kubectl edit vps web -n team   # to correct spec');
+  });
+
+  it.each(['PoweredOff', 'Dormant'] as const)('for %s switch the server on, or all of its set', (reason) => {
+    const { status } = withReason(reason);
+    expect(nextSteps(stored('web', storedWith({ status })), ' -n team', NOW)).toEqual([
+      'kubectl vps start web -n team   # to switch it on',
+      `# more: ${reasonPage(reason)}`,
+    ]);
+    const ownerReferences = [{ apiVersion: API_VERSION, kind: SET_KIND, name: 'pool', uid: 'u', controller: true }];
+    expect(nextSteps(stored('web', storedWith({ metadata: { ownerReferences }, status })), '', NOW)[0]).toBe(
+      'kubectl vps start set/pool   # to switch the members of its set on',
+    );
   });
 
   it('include those of the conditions that are not about Ready', () => {
@@ -363,6 +410,13 @@ describe('the cost', () => {
       ],
       all: { servers: 3, price: 0.3, unpriced: 1 },
     });
+  });
+
+  it('counts servers that are off on purpose, which cost money too', () => {
+    const off = (power: 'Off' | 'Dormant') =>
+      stored('web', storedWith({ spec: { power }, status: { serverStatus: 'shut down', price: 4.5 } }));
+    const all = { servers: 2, off: 2, price: 9, unpriced: 0 };
+    expect(sumUp([off('Off'), off('Dormant')]).all).toEqual(all);
   });
 
   it('leaves out servers that no longer exist or that the operator has released', () => {

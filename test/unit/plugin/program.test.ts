@@ -53,7 +53,10 @@ it.each([
     ['rollout', 'staus', 'pool'],
     "unknown command 'staus'\\n {2}did you mean status\\?\\n {2}kubectl vps rollout --help .*\\n$",
   ],
-  [['rollout', 'pol'], "unknown command 'pol'\\n {2}kubectl vps rollout --help"],
+  [
+    ['rollout', 'pol'],
+    "unknown command 'pol'\\n {2}kubectl vps rollout --help .*: status, pause, resume, restart, undo, history\\n$",
+  ],
   [['stop', 'web', '--all'], "unknown option '--all'\\n {2}kubectl vps stop --help"],
   [['reboot', 'web', '--force'], "unknown option '--force'\\n {2}kubectl vps reboot --help"],
   [['wait'], 'missing required argument.*\\n {2}kubectl vps wait --help'],

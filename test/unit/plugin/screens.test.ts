@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Said } from '../../../src/plugin/terminal/said.ts';
 import { screen } from '../../../src/plugin/screens/screen.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { setScreen } from '../../../src/plugin/screens/set-screen.ts';
 import { planSet } from '../../../src/virtual-server-set/decision/set-plan.ts';
 import { groupsOf, situationOf } from '../../../src/virtual-server-set/decision/situation.ts';
@@ -43,13 +44,25 @@ describe('the screen of a server', () => {
   const shown = (changes: Parameters<typeof storedWith>[0], now = NOW): string =>
     screen({ object: stored('web', storedWith(changes)), events: [], now, where: '', paint }).join('\n');
 
-  it.each(ALL)('says each sentence once: %s', (_, { object, events }) => {
-    const list = [...events, ...events].map(({ reason, note }) => ({
+  /** Events twice, as Kubernetes shows one that repeats. */
+  const twice = (events: readonly { reason: string; note: string }[]) =>
+    [...events, ...events].map(({ reason, note }) => ({
       reason,
       message: note,
       eventTime: '2026-01-01T00:00:00Z',
     }));
-    expect(repeated(screen({ object, events: list, now: NOW, where: '', paint }))).toEqual([]);
+  const isCondition = ({ status }: VirtualServer, text: string): boolean =>
+    status?.conditions?.some(({ message }) => message === text) === true;
+
+  it.each(ALL)('says each sentence once: %s', (_, { object, events }) => {
+    const told = events.filter(({ note }) => isCondition(object, note));
+    expect(repeated(screen({ object, events: twice(told), now: NOW, where: '', paint }))).toEqual([]);
+  });
+
+  it.each(ALL)('shows the text of an Event once, if no condition has this text: %s', (_, { object, events }) => {
+    const lines = screen({ object, events: twice(events), now: NOW, where: '', paint });
+    const shownTexts = lines.flatMap((line) => /^ +24h ago {2}\w+ {2}(.+)$/.exec(line)?.[1] ?? []);
+    expect(shownTexts).toEqual(events.map(({ note }) => note).filter((note) => !isCondition(object, note)));
   });
 
   it.each([
@@ -61,6 +74,15 @@ describe('the screen of a server', () => {
       `VPSX4, disk 10240 ssd, ${text}  (in the provider's units)`,
     );
     expect(shown({ status: { product: 'VPSX4' } })).not.toContain('units');
+  });
+
+  it.each([
+    ['running', true],
+    ['shut down', false],
+    ['Stopped', false],
+  ])('names SSH for a server with the status %s: %s', (serverStatus, isShown) => {
+    const text = shown({ status: { serverStatus, identifier: 'vs1', ssh: 'root@host -p 2201' } });
+    expect(/^SSH /m.test(text)).toBe(isShown);
   });
 
   it('shows when the server expires relative and absolute, and when an order began only relative', () => {

@@ -334,6 +334,10 @@ describe('a rollout', () => {
     expect(setProgressLine(seen(set, [member(set, 0)]).set)).toMatch(/^\[#{12}-{12}\] {2}50 % {2}Scaling: 1 of 2/);
     expect(setProgressLine(seen(set, [member(set, 0), member(set, 1)]).set)).toMatch(/ 100 % {2}Available: /);
     expect(setProgressLine(webSet())).toMatch(/^\[·+\] {2}NotReported: /);
+    // Its members are there, and others as well.
+    const smaller = webSet({ replicas: 1 });
+    const members = [0, 1, 2].map((ordinal) => member(smaller, ordinal));
+    expect(setProgressLine(seen(smaller, members).set)).toMatch(/^\[·+\] {2}Scaling: 3 members exist, 1 wanted/);
     // A set without members that is not yet at its spec.
     const empty = webSet({ replicas: 0 });
     expect(setProgressLine(seen(empty, [member(empty, 0)]).set)).toMatch(/^\[·+\] {2}Scaling: /);
