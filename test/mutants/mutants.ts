@@ -63,6 +63,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/plugin/plan.test.ts'],
   },
   {
+    name: 'plans a change in place to a disk size that the catalog does not have',
+    file: 'src/plugin/plan/plan-servers.ts',
+    find: "const LISTED = ['product', 'diskSize'] as const;",
+    replace: "const LISTED = ['product'] as const;",
+    tests: ['--project', 'unit', 'test/unit/plugin/plan.test.ts'],
+  },
+  {
+    name: 'judges what a change in place does not send',
+    file: 'src/plugin/plan/plan-servers.ts',
+    find: 'const sent = LISTED.filter((field) => changed.includes(field) || isLeft(field));',
+    replace: 'const sent = LISTED.filter((field) => changed.includes(field) || !isLeft(field));',
+    tests: ['--project', 'unit', 'test/unit/plugin/plan.test.ts'],
+  },
+  {
     name: 'orders a replacement that the catalog does not have',
     file: 'src/plugin/commands/replace.ts',
     find: 'if (catalog !== undefined) requireOffered(',

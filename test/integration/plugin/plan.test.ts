@@ -364,6 +364,21 @@ it('refuses what the API server or the operator would refuse, with the field', a
   expect(code).toBe(1);
 });
 
+it('refuses a change in place to a value that is not offered, as it refuses an order', async () => {
+  const { world, plugin } = await guardedWorld();
+  await putCatalog(world);
+  const online = withSpec({ changePolicy: 'Online' });
+  await readyServer(world, 'web', online);
+  const large = withSpec({ diskSize: 30_000 });
+  const path = await folderOf({ 'a.yaml': [virtualServer('web', online, large), virtualServer('new', large)] });
+  const before = await stateOf(world);
+  const { plan, code } = await planned(plugin, '-f', path);
+  const says = 'InvalidSpec: spec.diskSize 30000 is not offered; nearest valid values: 20480, 40960, 10240, 5120';
+  expect([code, verbs(plan)]).toEqual([1, { web: 'refuse', new: 'refuse' }]);
+  expect([detailOf(plan, 'web'), detailOf(plan, 'new')]).toEqual([`spec.diskSize (10240 → 30000): ${says}`, says]);
+  expect(await stateOf(world)).toBe(before);
+});
+
 it('refuses a kind or a version that our group does not have, instead of looking away', async () => {
   const { world, plugin } = await guardedWorld();
   const [typo, old, other] = ['typo', 'old', 'other'].map((name) => virtualServer(name));

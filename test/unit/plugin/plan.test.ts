@@ -36,6 +36,8 @@ const running = (shape: Shape = {}): VirtualServer =>
     ...shape,
   });
 
+const UNCHECKED = '; not checked: no ServerCatalog shows what the provider offers';
+
 const sceneOf = (servers: readonly VirtualServer[] = []): Scene => ({
   servers,
   prices: pricesIn(servers),
@@ -92,11 +94,11 @@ describe('the plan for a server', () => {
   it.each([
     [
       { changePolicy: 'Online', product: 'VPSX8' },
-      'changes server srv1 in place (product): the server keeps running, price 4.50 → 7.00',
+      `changes server srv1 in place (product): the server keeps running, price 4.50 → 7.00${UNCHECKED}`,
     ],
     [
       { changePolicy: 'AllowStop', diskSize: 20480 },
-      'changes server srv1 in place (diskSize): the server keeps running, unless the resize waits for a restart, price 4.50 → unknown',
+      `changes server srv1 in place (diskSize): the server keeps running, unless the resize waits for a restart, price 4.50 → unknown${UNCHECKED}`,
     ],
     [
       { changePolicy: 'AllowStop', advanced: { tablet: false } },
@@ -148,6 +150,88 @@ describe('the plan for a server', () => {
     expect(verbOf(changedTo(plain, { diskSize: 20480 }), plain, [plain, other])).toBe('change');
     const same = { ...other, spec: before.spec };
     expect(verbOf(changedTo(plain, { diskSize: 20480 }), plain, [plain, same])).toBe('refuse');
+  });
+
+  it.each<[string, Partial<VirtualServer['spec']>, string]>([
+    [
+      'a disk size',
+      { diskSize: 30000 },
+      'spec.diskSize 30000 is not offered; nearest valid values: 20480, 40960, 10240',
+    ],
+    ['a product', { product: 'VPSX99' }, 'spec.product "VPSX99" is not offered; nearest valid values: VPSX'],
+  ])('refuses a change in place to %s that is not offered, in the words for an order', (_what, spec, says) => {
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const [inPlace, order] = [
+      outcomeOf(plain, changedTo(plain, spec), sceneOf([plain])),
+      outcomeOf(undefined, web({ spec }), sceneOf([plain])),
+    ];
+    expect([inPlace.verb, order.verb, inPlace.resized]).toEqual(['refuse', 'refuse', undefined]);
+    expect(order.detail).toContain(`InvalidSpec: ${says}`);
+    expect(inPlace.detail.endsWith(`: ${order.detail}`)).toBe(true);
+  });
+
+  it('does not judge a value that a change in place does not send', () => {
+    const withdrawn = { ...LISTS, products: [{ code: 'VPSX8' }], images: [], counts: undefined };
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const scene = { ...sceneOf([plain]), lists: () => withdrawn };
+    expect(outcomeOf(plain, changedTo(plain, { diskSize: 20480 }), scene).verb).toBe('change');
+    expect(outcomeOf(plain, changedTo(plain, { product: 'VPSX16' }), scene).verb).toBe('refuse');
+  });
+
+  it('judges what an earlier change has not brought, which is sent again', () => {
+    const plain = running({ spec: { changePolicy: 'Online', diskSize: 30000 } });
+    const planned = (spec: Partial<VirtualServer['spec']>, before = plain) =>
+      outcomeOf(before, changedTo(before, spec), sceneOf([before]));
+    expect(planned({ product: 'VPSX8' })).toMatchObject({
+      verb: 'refuse',
+      detail: expect.stringContaining('InvalidSpec: spec.diskSize 30000 is not offered') as string,
+    });
+    // The size is smaller than the one that was refused, and larger than the disk.
+    expect(planned({ diskSize: 25000 }).verb).toBe('refuse');
+    expect(planned({ diskSize: 20480 })).toMatchObject({
+      verb: 'change',
+      detail: expect.stringContaining('changes server srv1 in place (diskSize)') as string,
+    });
+    expect(planned({ diskSize: 10240 })).toEqual({ verb: 'change', detail: 'spec.diskSize (30000 → 10240)' });
+    expect(planned({ sshCheck: 'Proxy' }).verb).toBe('change');
+    // The price tells what a dormant server is once it has woken up, whatever it is shown as.
+    const price = { identifier: 'srv1', amount: 4.5, product: 'VPSX4', diskSize: 10240, isDormant: true as const };
+    const record = { ...HELD, price };
+    const status = { ...plain.status, product: 'VPSX-0', record };
+    const dormant = webWith(record, { status, spec: { changePolicy: 'Online', power: 'Dormant', product: 'VPSX4' } });
+    const others = { ...LISTS, products: [{ code: 'VPSX8' }] };
+    const scene = { ...sceneOf([dormant]), lists: () => ({ ...others, counts: undefined }) };
+    expect(outcomeOf(dormant, changedTo(dormant, { diskSize: 20480 }), scene).verb).toBe('change');
+  });
+
+  it('judges a disk by the type that the server has', () => {
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const specs = { diskSize: 20480, diskType: 'hdd' };
+    const adopted = { ...plain, spec: { ...plain.spec, diskSize: 20480 }, status: { ...plain.status, specs } };
+    const planned = (diskSize: number): string =>
+      outcomeOf(adopted, changedTo(adopted, { diskSize }), sceneOf([adopted])).verb;
+    expect([81920, 30000].map(planned)).toEqual(['change', 'refuse']);
+  });
+
+  it('refuses what the operator does not change, because it never can', () => {
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const large = { ...plain, status: { ...plain.status, specs: { diskSize: 40960 } } };
+    const smaller = outcomeOf(large, changedTo(large, { diskSize: 20480 }), sceneOf([large]));
+    const says = 'ChangeRefused: a disk cannot get smaller. Set spec.diskSize to 40960';
+    expect([smaller.verb, smaller.detail.endsWith(says)]).toEqual(['refuse', true]);
+    const marked = outcomeOf(plain, changedTo(plain, { serverName: 'shop (0123abcd)' }), sceneOf([plain]));
+    expect(marked).toMatchObject({ verb: 'refuse', detail: expect.stringContaining('must not end with') as string });
+  });
+
+  it('says of values beyond a list that was cut that they are not in it, and refuses none', () => {
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const cut = { ...LISTS, counts: { products: 600, images: 3, diskSizes: 8 } };
+    const scene = { ...sceneOf([plain]), lists: () => cut };
+    const { verb, detail } = outcomeOf(plain, changedTo(plain, { product: 'VPSX99' }), scene);
+    expect([verb, detail]).toEqual([
+      'change',
+      expect.stringMatching(/, price 4\.50 → unknown; spec\.product "VPSX99" is not offered; /),
+    ]);
   });
 
   it('changes no server that is as the manifest says already', () => {
@@ -689,10 +773,15 @@ describe('a template that changes members in place', () => {
     const object = holdingMember(set, ordinal);
     return { ...object, status: { ...object.status, serverStatus: 'running', price: 4.5 } };
   });
-  const planOf = (spec: Partial<VirtualServer['spec']>, servers: readonly VirtualServer[] = members) => {
-    const { template } = set.spec;
-    const after = { ...set, spec: { ...set.spec, template: { ...template, spec: { ...template.spec, ...spec } } } };
-    return outcomeOfSet(set, after, { ...sceneOf(servers), prices: new Map() });
+  const planOf = (
+    spec: Partial<VirtualServer['spec']>,
+    servers: readonly VirtualServer[] = members,
+    more: Partial<Scene & { replicas: number }> = {},
+  ) => {
+    const { template, replicas } = set.spec;
+    const changed = { ...template, spec: { ...template.spec, ...spec } };
+    const after = { ...set, spec: { ...set.spec, replicas: more.replicas ?? replicas, template: changed } };
+    return outcomeOfSet(set, after, { ...sceneOf(servers), prices: new Map(), ...more });
   };
 
   it('orders and cancels nothing, and says what becomes of the servers', () => {
@@ -722,6 +811,26 @@ describe('a template that changes members in place', () => {
     expect(planned.detail).toContain(
       'cannot change web-1, web-0 in place: ChangeUnavailable: the provider has no call',
     );
+  });
+
+  it('refuses a value that is not offered, also while the set gets smaller or larger', () => {
+    const spec = { changePolicy: 'Online', diskSize: 30000 } as const;
+    const problem = 'InvalidSpec: spec.diskSize 30000 is not offered; nearest valid values: 20480, 40960, 10240, 5120';
+    const planned = planOf(spec);
+    expect(planned).toMatchObject({ verb: 'refuse', ordered: [], cancelled: [] });
+    expect([planned.resized, planned.detail.endsWith(`; cannot change web-1, web-0 in place: ${problem}`)]).toEqual([
+      undefined,
+      true,
+    ]);
+    const smaller = planOf(spec, members, { replicas: 1 });
+    expect([smaller.verb, smaller.cancelled.map(({ name }) => name)]).toEqual(['refuse', ['web-1']]);
+    const larger = planOf(spec, members, { replicas: 3 });
+    expect([larger.verb, larger.ordered, larger.detail.split(problem).length]).toEqual(['refuse', [], 2]);
+  });
+
+  it('notes that nothing was checked without a catalog', () => {
+    const planned = planOf({ changePolicy: 'Online', product: 'VPSX8' }, members, { lists: () => undefined });
+    expect([planned.verb, planned.detail.endsWith(` each${UNCHECKED}`)]).toEqual(['change', true]);
   });
 
   it('says what has to be allowed before servers may stop', () => {
