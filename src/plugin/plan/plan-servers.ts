@@ -54,6 +54,8 @@ export interface PlannedChange {
   /** Servers that would be ordered and cancelled; `price`: of one, if it is known. */
   ordered: Costs[];
   cancelled: Costs[];
+  /** Servers that exist already, and that an object of the namespace comes to hold. */
+  adopted?: Costs[];
   /** Servers that are changed in place so that their prices may change. */
   resized?: Resize[];
 }
@@ -96,7 +98,7 @@ export interface Scene {
 }
 
 type Outcome = Pick<PlannedChange, 'verb' | 'detail'> &
-  Partial<Pick<PlannedChange, 'ordered' | 'cancelled' | 'resized'>>;
+  Partial<Pick<PlannedChange, 'ordered' | 'cancelled' | 'adopted' | 'resized'>>;
 
 /** All in ms; only decisions that wait for something read them. */
 const TIMING = { pollMs: 0, pollShareMs: 0, resyncMs: 0, takeoverMs: 0, absenceMs: 0 };
@@ -228,7 +230,7 @@ function serverIn(status: VirtualServerStatus): Parameters<typeof differencesOf>
 /** The fields of which the catalog lists what the provider offers. */
 const LISTED = ['product', 'diskSize'] as const;
 
-/** What a change would be refused for, by what it sends: the provider may no longer offer what stays as it is. */
+/** What a change would be refused for, by what it sends: the provider may no longer offer an unchanged value. */
 function changeProblem(
   before: VirtualServer,
   after: VirtualServer,
@@ -378,8 +380,8 @@ export function endingsOf(objects: readonly VirtualServer[], scene: Scene): { ca
   };
 }
 
-function adoptionBy(after: VirtualServer, identifier: string, { servers }: Scene, fields: string): Outcome {
-  const holder = servers.find((other) => {
+function adoptionBy(after: VirtualServer, identifier: string, scene: Scene, fields: string): Outcome {
+  const holder = scene.servers.find((other) => {
     // Another key may be of another account, where the same identifier names another server.
     const hasSameKey =
       other.metadata.namespace === after.metadata.namespace &&
@@ -387,11 +389,22 @@ function adoptionBy(after: VirtualServer, identifier: string, { servers }: Scene
     const isOther = other.metadata.uid !== after.metadata.uid && hasSameKey;
     return isOther && isSameIdentifier(heldRecord(other)?.identifier, identifier);
   });
-  if (holder === undefined) return { verb: 'adopt', detail: joined(fields, `adopts server ${identifier}`) };
-  return {
-    verb: 'refuse',
-    detail: joined(fields, `IdentifierInUse: ${keyOf(holder)} holds server ${identifier}`),
-  };
+  if (holder !== undefined)
+    return { verb: 'refuse', detail: joined(fields, `IdentifierInUse: ${keyOf(holder)} holds server ${identifier}`) };
+  const record = heldRecord(after);
+  // The server of an open order counts in the total already, and the annotation says which one it is.
+  const isCounted = record !== undefined && holdsSomething(record);
+  const adopted = isCounted ? [] : [{ name: after.metadata.name, ...priceOfAdopted(after, identifier, scene) }];
+  return { verb: 'adopt', detail: joined(fields, `adopts server ${identifier}`), adopted };
+}
+
+/** The list of servers shows the product. Of the rest, only the manifest tells. */
+function priceOfAdopted({ metadata, spec }: VirtualServer, identifier: string, { prices, lists }: Scene): Expected {
+  const shown = lists(metadata.namespace, spec.apiKeySecretRef.name);
+  const server = shown?.servers?.find((listed) => isSameIdentifier(listed.identifier, identifier));
+  const isKept = (spec.changePolicy ?? 'Never') === 'Never';
+  const product = (isKept ? server?.product : undefined) ?? spec.product;
+  return expectedPrice({ ...modelOf(spec), product }, prices, shown);
 }
 
 function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {

@@ -131,8 +131,8 @@ it('shows what each manifest would do, changes nothing, and exits as documented'
   expect(plan.notes).toContain('not examined: 1 Service');
   expect(plan.prices[world.namespace]).toEqual({
     before: { price: 4072, unknown: 0 },
-    // One of the two orders has a disk that no server has.
-    after: { price: 4072, unknown: 1 },
+    // One order more, one adoption more, one cancellation. The other order has a disk that no server has.
+    after: { price: 5090, unknown: 1 },
   });
   expect(code).toBe(1);
   expect(stderr).toContain('1 of 7 objects would be refused');
@@ -218,6 +218,25 @@ it('orders, adopts and cancels what it said', async () => {
   expect(world.simulator.ledger.creates()).toHaveLength(1);
   expect((await world.get('adopted'))?.status?.identifier).toBe(identifier);
   expect(verbs((await planned(plugin, '-f', path)).plan)).toEqual({ new: 'none', adopted: 'none' });
+});
+
+it('counts an adopted server in the sum of the namespace, as the sum after the apply', async () => {
+  const { world, plugin } = await guardedWorld();
+  await readyServer(world, 'web');
+  const { identifier } = world.simulator.fleet.addServer('default');
+  const adopting = withAnnotations({ [ADOPT_ANNOTATION]: identifier });
+  const path = await folderOf({ 'import.yaml': [virtualServer('adopted', adopting)] });
+  const shown = await plugin.kubectl(['vps', 'plan', '-f', path]);
+  expect([shown.code, shown.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^adopt +VirtualServer \S+ +\+1018\.00 +adopts/m),
+  ]);
+  const { plan } = await planned(plugin, '-f', path);
+  await succeed(guarded.admin, ['apply', '-f', path, '--namespace', world.namespace]);
+  await world.waitForReason('adopted', 'Available', 'Ready');
+  const costs = JSON.parse((await plugin.kubectl(['vps', 'cost', '-o', 'json'])).stdout) as { all: { price: number } };
+  expect(plan.prices[world.namespace]?.after).toEqual({ price: costs.all.price, unknown: 0 });
+  expect(world.simulator.ledger.creates()).toHaveLength(1);
 });
 
 it('says that a server stops before its power is switched off', async () => {

@@ -19,7 +19,7 @@ import { wrongUserDataIn } from '../../../src/plugin/plan/plan-user-data.ts';
 import { outcomeOfSet, playRollout } from '../../../src/plugin/plan/plan-sets.ts';
 import { pricesIn } from '../../../src/virtual-server/decision/price.ts';
 import { LISTS } from '../../integration/support/catalog.ts';
-import { HELD, KNOWN, NOW, TASKED, web, webWith, type Shape } from '../../fixtures/decision.ts';
+import { ATTEMPTED, HELD, KNOWN, NOW, TASKED, web, webWith, type Shape } from '../../fixtures/decision.ts';
 import { CUT_SSH_KEY, SSH_KEY, virtualServer } from '../../fixtures/virtual-server.ts';
 import { member, webSet } from '../../fixtures/virtual-server-set.ts';
 
@@ -406,6 +406,67 @@ describe('the plan for a server', () => {
     expect(text).toContain(`| ${cost === '' ? '' : `\`${cost}\``} |`);
     expect(text).toContain(`price in default: 11.50 before, ${total} after`);
     expect(text).not.toContain('servers ordered');
+  });
+
+  describe('an adoption', () => {
+    const adopting = (spec: Partial<VirtualServer['spec']> = {}): VirtualServer => {
+      const object = web({ annotations: { [ADOPT_ANNOTATION]: 'srv9' }, spec });
+      return { ...object, metadata: { ...object.metadata, name: 'old', uid: 'uid-of-old' } };
+    };
+    const prices = {
+      products: [
+        { code: 'VPSX4', price: 3 },
+        { code: 'VPSX8', price: 8 },
+      ],
+      prices: { disks: [{ type: 'ssd', price: 1, extent: 10 }] },
+    };
+    const listing = (product: string) => ({
+      ...LISTS,
+      servers: [{ identifier: 'srv9', product, state: 'Orphaned' as const }],
+    });
+    const totalsOf = (object: VirtualServer, lists: Scene['lists']) => {
+      const scene = { ...sceneOf([running()]), lists };
+      const names = { kind: 'VirtualServer', namespace: 'default', name: 'old' };
+      const change: PlannedChange = { ...names, ordered: [], cancelled: [], ...outcomeOf(undefined, object, scene) };
+      const sum = totalOf('default', scene);
+      const totals = new Map([['default', { before: sum, after: totalAfter(sum, [change]) }]]);
+      return render({ changes: [change], prices: totals, notes: [] }, 'markdown', {} as never);
+    };
+
+    it.each<[string, Partial<VirtualServer['spec']>, Scene['lists'], string, string]>([
+      ['by a server like it', {}, () => LISTS, '+4.50', '9.00'],
+      ['without a catalog', {}, () => undefined, '+4.50', '9.00'],
+      ['by the list of prices', { product: 'VPSX8' }, () => ({ ...LISTS, ...prices }), 'about +9.00', 'about 13.50'],
+      ['as unknown', { diskSize: 20480 }, () => LISTS, 'unknown', '4.50 and 1 of unknown price'],
+      ['by its product in the list of servers', {}, () => listing('VPSX8'), 'unknown', '4.50 and 1 of unknown price'],
+      ['as what it is changed to', { changePolicy: 'Online' }, () => listing('VPSX8'), '+4.50', '9.00'],
+    ])('counts %s in the sum of the namespace', (_what, spec, lists, cost, total) => {
+      const text = totalsOf(adopting(spec), lists);
+      expect(text).toContain(`| **adopt** | \`VirtualServer default/old\` | \`${cost}\` | \`adopts server srv9\` |`);
+      expect(text).toContain(`price in default: 4.50 before, ${total} after`);
+      expect(text).not.toContain('servers ordered');
+    });
+
+    it('counts no server twice whose order is open', () => {
+      const open = webWith(ATTEMPTED);
+      const named = { ...open.metadata.annotations, [ADOPT_ANNOTATION]: 'srv9' };
+      const after = { ...open, metadata: { ...open.metadata, annotations: named } };
+      const { verb, adopted } = outcomeOf(open, after, sceneOf([open]));
+      expect([verb, adopted]).toEqual(['adopt', []]);
+    });
+
+    it('does not count a server that another object of the namespace hands over', () => {
+      const own = formatRecord({ ...KNOWN, owner: 'uid-of-giver' });
+      const annotations = { [HAND_OVER_ANNOTATION]: 'web', [RECORD_ANNOTATION]: own };
+      const giver = running();
+      const deletionTimestamp = '2026-01-02T00:00:00Z';
+      const metadata = { ...giver.metadata, name: 'giver', uid: 'uid-of-giver', annotations, deletionTimestamp };
+      const { record: _, ...status } = giver.status ?? {};
+      const dying = { ...giver, metadata, status } as VirtualServer;
+      const { verb, adopted } = outcomeOf(undefined, web(), sceneOf([dying]));
+      expect([verb, adopted]).toEqual(['adopt', undefined]);
+      expect(totalOf('default', sceneOf([dying]))).toEqual({ price: 4.5, unknown: 0 });
+    });
   });
 
   it('names user data without showing it', () => {
