@@ -590,11 +590,11 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/in-place.test.ts'],
   },
   {
-    name: 'lets spec go back while a request may be under way',
-    file: 'src/api/ordered-fields.ts',
-    find: '&& (isOpen || !returnsTo(field, object, values));',
-    replace: '&& !returnsTo(field, object, values);',
-    tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
+    name: 'names a replacement that would be refused',
+    file: 'src/plugin/plan/plan-servers.ts',
+    find: 'const problem = orderProblem(object, scene);',
+    replace: 'const problem = scene.now < 0 ? orderProblem(object, scene) : undefined;',
+    tests: ['--project', 'unit', 'test/unit/plugin/plan.test.ts'],
   },
   {
     name: 'lets a disk go back below the size that the server has',

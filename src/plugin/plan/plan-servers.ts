@@ -2,16 +2,9 @@
 import type { ServerCatalogStatus } from '../../api/server-catalog.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { Condition, ObjectMeta } from '../../api/meta.ts';
-import {
-  changesInPlace,
-  lockedDifference,
-  orderDifference,
-  returnsTo,
-  type OrderedField,
-} from '../../api/ordered-fields.ts';
+import { changesInPlace, orderDifference, returnsTo, type OrderedField } from '../../api/ordered-fields.ts';
 import { userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
-import { mirrorIn } from '../../api/record.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
@@ -135,7 +128,7 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
         return { verb: 'cancel', detail: joined(fields, what), cancelled: [costsOf(after, scene)] };
       const { text, resized, impossible, isUnavailable, unchecked = '' } = changeInPlaceOf(before, after, scene);
       if (impossible !== undefined) {
-        const instead = isUnavailable === true ? `; ${insteadOf(after.metadata.name)}` : '';
+        const instead = isUnavailable === true ? `; ${insteadOf(after, scene)}` : '';
         return { verb: 'refuse', detail: joined(fields, `${impossible}${instead}`) };
       }
       const change = text === '' ? '' : `changes ${serverOf(after)} ${text}`;
@@ -163,9 +156,16 @@ interface InPlace {
   unchecked?: string;
 }
 
-/** What else to do where a server cannot change. */
-export const insteadOf = (name: string): string =>
-  `to order a new server instead: kubectl vps replace ${quoted(name)} -f FILE`;
+/** What else to do where a server cannot change, or why a new one cannot have these values either. */
+export function insteadOf(
+  object: { metadata: Pick<ObjectMeta, 'namespace' | 'name'>; spec: VirtualServerSpec },
+  scene: Pick<Scene, 'lists' | 'missing' | 'wrongKeys' | 'wrongUserData' | 'now'>,
+): string {
+  const problem = orderProblem(object, scene);
+  return problem?.isCertain === true
+    ? `an order of a new server would be refused too: ${problem.text}`
+    : `to order a new server instead: kubectl vps replace ${quoted(object.metadata.name)} -f FILE`;
+}
 
 export function changeInPlaceOf(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): InPlace {
   if (before === undefined || !isProvisioned(before.status)) return { text: '' };
@@ -588,9 +588,3 @@ function differences(path: string, old: unknown, now: unknown): string[] {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 const joined = (...texts: string[]): string => texts.filter((text) => text !== '').join(': ');
-
-/** Whether the manifest has another value for what an order has sent, or may have sent. */
-export function changesOrder(object: VirtualServer, { spec: wanted }: { spec?: unknown }): boolean {
-  const isOrdered = mirrorIn(object.status)?.attempt !== undefined;
-  return isOrdered && isObject(wanted) && lockedDifference(object, wanted).length > 0;
-}

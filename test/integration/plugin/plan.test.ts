@@ -398,6 +398,35 @@ it('refuses a change in place to a value that is not offered, as it refuses an o
   expect(await stateOf(world)).toBe(before);
 });
 
+it('names a replacement only where fields are locked, and not where a new server would be refused too', async () => {
+  const { world, plugin } = await guardedWorld();
+  await putCatalog(world);
+  const online = withSpec({ changePolicy: 'Online' });
+  await readyServer(world, 'web', online);
+  const planOf = async (spec: Record<string, unknown>, annotations: Record<string, string> = {}): Promise<string> => {
+    const manifest = virtualServer('web', online, withSpec(spec), withAnnotations(annotations));
+    const path = await folderOf({ 'web.yaml': [manifest] });
+    const { plan, code } = await planned(plugin, '-f', path);
+    expect([code, verbs(plan)]).toEqual([1, { web: 'refuse' }]);
+    return detailOf(plan, 'web');
+  };
+  const wrong = await planOf({ advanced: { cpuMode: 'compatibility' } });
+  expect(wrong).toContain('Unsupported value: "compatibility": supported values: "Performance", "Compatibility"');
+  const keyless = await planOf({ sshKeys: [] });
+  expect(keyless).toContain('set at least one SSH key');
+  const typo = await planOf({}, { 'vps-operator.dev/adoptt': 'x' });
+  expect(typo).toContain('does not know the annotation vps-operator.dev/adoptt');
+  const none = await planOf({ image: 'none' });
+  expect(none).toMatch(
+    /cannot be changed after .*; an order of a new server would be refused too: InvalidSpec: spec\.image/,
+  );
+  for (const detail of [wrong, keyless, typo, none]) expect(detail).not.toContain('kubectl vps replace');
+  for (const spec of [{ advanced: { cpuMode: 'Compatibility' } }, { image: 'cloudinit-ubuntu-noble.raw.gz' }])
+    expect(await planOf(spec)).toMatch(
+      /cannot be changed after .*; to order a new server instead: kubectl vps replace web -f FILE$/,
+    );
+});
+
 it('refuses a kind or a version that our group does not have, instead of looking away', async () => {
   const { world, plugin } = await guardedWorld();
   const [typo, old, other] = ['typo', 'old', 'other'].map((name) => virtualServer(name));

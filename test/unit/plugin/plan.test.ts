@@ -143,6 +143,15 @@ describe('the plan for a server', () => {
       'ChangeUnavailable: the provider has no call to change a server; to order a new server instead: kubectl vps replace web -f FILE';
     const planned = outcomeOf(before, changedTo(before, { diskSize: 20480 }), sceneOf([before]));
     expect([planned.verb, planned.detail.endsWith(says), planned.resized]).toEqual(['refuse', true, undefined]);
+    const gone = { ...LISTS, images: [], counts: undefined };
+    const irreplaceable = outcomeOf(before, changedTo(before, { diskSize: 20480 }), {
+      ...sceneOf([before]),
+      lists: () => gone,
+    });
+    expect(irreplaceable.detail).toMatch(
+      /; an order of a new server would be refused too: InvalidSpec: spec\.image "[^"]+" is not offered/,
+    );
+    expect(irreplaceable.detail).not.toContain('kubectl vps replace');
     // The provider of another key may be another one.
     const db = changedTo(before, { apiKeySecretRef: { name: 'other' } });
     const plain = running({ spec: { changePolicy: 'Online' } });
