@@ -415,17 +415,3 @@ export function returnsTo(
   if (inPlace === undefined || known.status?.serverStatus === undefined) return false;
   return inPlace.returns.value(known, { before, after, mayChange: ALLOWED[policy].includes(inPlace.policy) });
 }
-
-/** The ordered fields that differ, without those that may: by the policy of the later spec, or because the server has the later value. */
-export function lockedDifference(
-  object: Known & { spec: AnySpec },
-  after: AnySpec & { changePolicy?: unknown },
-): OrderedField[] {
-  const isRead = object.status?.serverStatus !== undefined;
-  const policy = isRead ? (after.changePolicy as ChangePolicy | undefined) : 'Never';
-  const isOpen = mayBeChanging(object);
-  return orderDifference(object.spec, after).filter((field) => {
-    const values = { before: object.spec[field], after: after[field], policy };
-    return !changesInPlace(field, values) && (isOpen || !returnsTo(field, object, values));
-  });
-}

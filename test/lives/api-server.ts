@@ -5,7 +5,6 @@
  * one policy: rights, guards, and the rules of a schema besides the lock of an ordered server.
  */
 import type * as z from 'zod';
-import { lockedDifference } from '../../src/api/ordered-fields.ts';
 import { API_VERSION, CATALOG_PLURAL, SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -15,6 +14,7 @@ import type { ConfigMap, Secret } from '../../src/kube/kinds.ts';
 import type { Event } from '../../src/kube/kinds.ts';
 import type { DefinitionState } from '../../src/virtual-server/kube.ts';
 import { storedCatalog } from '../fixtures/server-catalog.ts';
+import { lockedDifference } from '../fixtures/locked-fields.ts';
 import type { Manifest } from '../fixtures/virtual-server.ts';
 import { collectMembers } from './garbage-collector.ts';
 import { invalid, ObjectStore, type Change } from './object-store.ts';

@@ -63,6 +63,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/plugin/plan.test.ts'],
   },
   {
+    name: 'plans a change in place to a disk size that the catalog does not have',
+    file: 'src/plugin/plan/plan-servers.ts',
+    find: "const LISTED = ['product', 'diskSize'] as const;",
+    replace: "const LISTED = ['product'] as const;",
+    tests: ['--project', 'unit', 'test/unit/plugin/plan.test.ts'],
+  },
+  {
+    name: 'judges what a change in place does not send',
+    file: 'src/plugin/plan/plan-servers.ts',
+    find: 'const sent = LISTED.filter((field) => changed.includes(field) || isLeft(field));',
+    replace: 'const sent = LISTED.filter((field) => changed.includes(field) || !isLeft(field));',
+    tests: ['--project', 'unit', 'test/unit/plugin/plan.test.ts'],
+  },
+  {
     name: 'orders a replacement that the catalog does not have',
     file: 'src/plugin/commands/replace.ts',
     find: 'if (catalog !== undefined) requireOffered(',
@@ -576,11 +590,11 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/in-place.test.ts'],
   },
   {
-    name: 'lets spec go back while a request may be under way',
-    file: 'src/api/ordered-fields.ts',
-    find: '&& (isOpen || !returnsTo(field, object, values));',
-    replace: '&& !returnsTo(field, object, values);',
-    tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
+    name: 'names a replacement that would be refused',
+    file: 'src/plugin/plan/plan-servers.ts',
+    find: 'const problem = orderProblem(object, scene);',
+    replace: 'const problem = scene.now < 0 ? orderProblem(object, scene) : undefined;',
+    tests: ['--project', 'unit', 'test/unit/plugin/plan.test.ts'],
   },
   {
     name: 'lets a disk go back below the size that the server has',

@@ -1,5 +1,6 @@
 /** `kubectl vps plan`: what an apply of manifests would do, by dry runs at the API server and the operator's own decisions. */
 import { CATALOG_KIND, CATALOG_PLURAL, GROUP, SERVER_KIND, SET_KIND } from '../../api/names.ts';
+import { ORDERED_FIELDS_POLICY } from '../../api/ordered-fields-policy.ts';
 import type { ServerCatalog, ServerCatalogStatus } from '../../api/server-catalog.ts';
 import { API_VERSION } from '../../api/names.ts';
 import { similarTo } from '../../base/similar.ts';
@@ -26,7 +27,6 @@ import {
   changedFields,
   endingOf,
   endingsOf,
-  changesOrder,
   insteadOf,
   outcomeOf,
   totalOf,
@@ -247,12 +247,16 @@ async function surroundings(
   return { scene: { servers, prices: pricesIn(servers), lists, now }, notes };
 }
 
+/** How the API server names the policy that locks the fields of an order, if that refuses a change. */
+const LOCK = `ValidatingAdmissionPolicy '${ORDERED_FIELDS_POLICY}'`;
+
 function changeOf({ kind, namespace, manifest }: Item, { before, after, refusal }: Tried, scene: Scene): PlannedChange {
   const { name } = manifest.metadata;
   const change = { kind, namespace, name, ordered: [], cancelled: [] };
   if (refusal !== undefined) {
-    const isLocked = kind === SERVER_KIND && before !== undefined && changesOrder(before as VirtualServer, manifest);
-    const hint = isLocked ? `; ${insteadOf(name)}` : '';
+    // Only the lock leaves the way over a new server. The API server checks the schema first.
+    const file = refusal.includes(LOCK) ? described(manifest, namespace, scene.now).after : undefined;
+    const hint = file === undefined ? '' : `; ${insteadOf(file as VirtualServer, scene)}`;
     return { ...change, verb: 'refuse', detail: `${refusal}${hint}` };
   }
   switch (kind) {

@@ -114,8 +114,13 @@ function costOf(change: PlannedChange): string {
 }
 
 /** What costs more after the change, and what costs less. */
-const costsIn = ({ ordered, cancelled, resized = [] }: PlannedChange): { more: Costs[]; less: Costs[] } => ({
-  more: [...ordered, ...resized.map(({ after }) => after)],
+const costsIn = ({
+  ordered,
+  cancelled,
+  adopted = [],
+  resized = [],
+}: PlannedChange): { more: Costs[]; less: Costs[] } => ({
+  more: [...ordered, ...adopted, ...resized.map(({ after }) => after)],
   less: [...cancelled, ...resized.map(({ before }) => before)],
 });
 

@@ -2,10 +2,9 @@
 import type { ServerCatalogStatus } from '../../api/server-catalog.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { Condition, ObjectMeta } from '../../api/meta.ts';
-import { changesInPlace, lockedDifference, orderDifference, type OrderedField } from '../../api/ordered-fields.ts';
+import { changesInPlace, orderDifference, returnsTo, type OrderedField } from '../../api/ordered-fields.ts';
 import { userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
-import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
-import { mirrorIn } from '../../api/record.ts';
+import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
@@ -48,6 +47,8 @@ export interface PlannedChange {
   /** Servers that would be ordered and cancelled; `price`: of one, if it is known. */
   ordered: Costs[];
   cancelled: Costs[];
+  /** Servers that exist already, and that an object of the namespace comes to hold. */
+  adopted?: Costs[];
   /** Servers that are changed in place so that their prices may change. */
   resized?: Resize[];
 }
@@ -90,7 +91,7 @@ export interface Scene {
 }
 
 type Outcome = Pick<PlannedChange, 'verb' | 'detail'> &
-  Partial<Pick<PlannedChange, 'ordered' | 'cancelled' | 'resized'>>;
+  Partial<Pick<PlannedChange, 'ordered' | 'cancelled' | 'adopted' | 'resized'>>;
 
 /** All in ms; only decisions that wait for something read them. */
 const TIMING = { pollMs: 0, pollShareMs: 0, resyncMs: 0, takeoverMs: 0, absenceMs: 0 };
@@ -125,12 +126,14 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       const what = `cancels ${serverOf(after)}, because its time has passed: ${endText(after, scene.now)}`;
       if (isOver && wasLetLive(before, scene))
         return { verb: 'cancel', detail: joined(fields, what), cancelled: [costsOf(after, scene)] };
-      const { text: inPlace, resized, impossible } = changeInPlaceOf(before, after, scene);
-      if (impossible !== undefined)
-        return { verb: 'refuse', detail: joined(fields, `${impossible}; ${insteadOf(after.metadata.name)}`) };
-      const change = inPlace === '' ? '' : `changes ${serverOf(after)} ${inPlace}`;
+      const { text, resized, impossible, isUnavailable, unchecked = '' } = changeInPlaceOf(before, after, scene);
+      if (impossible !== undefined) {
+        const instead = isUnavailable === true ? `; ${insteadOf(after, scene)}` : '';
+        return { verb: 'refuse', detail: joined(fields, `${impossible}${instead}`) };
+      }
+      const change = text === '' ? '' : `changes ${serverOf(after)} ${text}`;
       const power = powerChangeOf(before, after, scene, serverOf(after));
-      const changes = [change, power, endText(after, scene.now)].filter((text) => text !== '');
+      const changes = [change, power, unchecked, endText(after, scene.now)].filter((part) => part !== '');
       return { verb: 'change', detail: joined(fields, changes.join('; ')), ...(resized && { resized: [resized] }) };
     }
   }
@@ -145,34 +148,53 @@ function withPower(outcome: Outcome, { spec }: VirtualServer): Outcome {
 interface InPlace {
   text: string;
   resized?: Resize;
-  /** Why the operator cannot do it, as far as is known. */
+  /** Why the server cannot change so, as far as is known. */
   impossible?: string;
+  /** It cannot change at all. */
+  isUnavailable?: true;
+  /** What the plan does not know of the new values. */
+  unchecked?: string;
 }
 
-/** What else to do where a server cannot change. */
-export const insteadOf = (name: string): string =>
-  `to order a new server instead: kubectl vps replace ${quoted(name)} -f FILE`;
+/** What else to do where a server cannot change, or why a new one cannot have these values either. */
+export function insteadOf(
+  object: { metadata: Pick<ObjectMeta, 'namespace' | 'name'>; spec: VirtualServerSpec },
+  scene: Pick<Scene, 'lists' | 'missing' | 'wrongKeys' | 'wrongUserData' | 'now'>,
+): string {
+  const problem = orderProblem(object, scene);
+  return problem?.isCertain === true
+    ? `an order of a new server would be refused too: ${problem.text}`
+    : `to order a new server instead: kubectl vps replace ${quoted(object.metadata.name)} -f FILE`;
+}
 
 export function changeInPlaceOf(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): InPlace {
   if (before === undefined || !isProvisioned(before.status)) return { text: '' };
   const { changePolicy: policy } = after.spec;
+  // The disk may not have got the size that the earlier spec asks for.
+  const sizes = { before: before.status?.specs?.diskSize, after: after.spec.diskSize, policy };
   const changed = orderDifference(before.spec, after.spec).filter(
     (field) =>
-      changesInPlace(field, { before: before.spec[field], after: after.spec[field], policy }) &&
-      !isSoAlready(before, after, field),
+      (changesInPlace(field, { before: before.spec[field], after: after.spec[field], policy }) ||
+        (field === 'diskSize' && changesInPlace(field, sizes))) &&
+      differs(before, after, field) !== false,
   );
   if (changed.length === 0) return { text: '' };
-  if (cannotChange(after, scene))
-    return { text: '', impossible: 'ChangeUnavailable: the provider has no call to change a server' };
+  const problem = changeProblem(before, after, changed, scene);
+  if (problem?.isCertain === true) return { text: '', impossible: problem.text };
+  if (cannotChange(after, scene)) {
+    const impossible = 'ChangeUnavailable: the provider has no call to change a server';
+    return { text: '', impossible, isUnavailable: true };
+  }
+  const unchecked = problem && { unchecked: problem.text };
   const how = POWERED[after.spec.power ?? 'On'] ?? stopText(changed, policy);
   const waits = isPending(before, 'ChangeLimited') ? ', and waits while the price limit leaves no room' : '';
   const text = `in place (${changed.join(', ')}): ${how}${waits}`;
-  if (changed.every((field) => field === 'serverName')) return { text };
+  if (changed.every((field) => field === 'serverName')) return { text, ...unchecked };
   const { name } = after.metadata;
   const resized = { before: costsOf(before, scene), after: { name, ...priceOfOrder(after, scene) } };
   const price = ({ price: amount, estimated }: Expected): string =>
     amount === undefined ? 'unknown' : `${estimated === true ? 'about ' : ''}${priceText(amount)}`;
-  return { text: `${text}, price ${price(resized.before)} → ${price(resized.after)}`, resized };
+  return { text: `${text}, price ${price(resized.before)} → ${price(resized.after)}`, resized, ...unchecked };
 }
 
 /** A change neither stops nor starts a server that is to be off. */
@@ -188,12 +210,46 @@ function stopText(changed: readonly OrderedField[], policy: VirtualServerSpec['c
   return `the server keeps running${mayWait && policy === 'AllowStop' ? ', unless the resize waits for a restart' : ''}`;
 }
 
-/** Whether the server has the value: it may differ from the earlier spec. */
-function isSoAlready({ status = {} }: VirtualServer, after: VirtualServer, field: string): boolean {
+/** Whether the server has another value, which may also differ from the earlier spec. Undefined: it does not show its value. */
+function differs({ status = {} }: VirtualServer, after: VirtualServer, field: OrderedField): boolean | undefined {
+  const shown: Partial<Record<OrderedField, unknown>> = {
+    product: status.product,
+    diskSize: status.specs?.diskSize,
+    serverName: status.name,
+  };
+  if (shown[field] === undefined) return undefined;
+  return differencesOf(after, serverIn(status)).some((difference) => difference.field === field);
+}
+
+/** As the status shows it. */
+function serverIn(status: VirtualServerStatus): Parameters<typeof differencesOf>[1] {
   const { identifier = '', product, name, specs: { diskSize } = {}, ipv4 = [], ipv6 = [] } = status;
-  const shown: Record<string, unknown> = { product, diskSize, serverName: name };
-  const server = { identifier, product, name, specs: { diskSize }, ipv4, ipv6, macs: [] };
-  return shown[field] !== undefined && !differencesOf(after, server).some((difference) => difference.field === field);
+  return { identifier, product, name, specs: { diskSize }, ipv4, ipv6, macs: [] };
+}
+
+/** The fields of which the catalog lists what the provider offers. */
+const LISTED = ['product', 'diskSize'] as const;
+
+/** What a change would be refused for, by what it sends: the provider may no longer offer an unchanged value. */
+function changeProblem(
+  before: VirtualServer,
+  after: VirtualServer,
+  changed: readonly OrderedField[],
+  scene: Scene,
+): Problem | undefined {
+  const { status = {} } = before;
+  const impossible = differencesOf(after, serverIn(status)).find(({ problem }) => problem !== undefined)?.problem;
+  if (impossible !== undefined) return { text: `ChangeRefused: ${impossible}`, isCertain: true };
+  // What an earlier change has not brought is sent too. A dormant server may be shown as another product.
+  const isLeft = (field: OrderedField): boolean =>
+    differs(before, after, field) === true &&
+    !returnsTo(field, before, { before: before.spec[field], after: after.spec[field] });
+  const sent = LISTED.filter((field) => changed.includes(field) || isLeft(field));
+  if (sent.length === 0) return undefined;
+  // An adopted server may have another disk type than a new one would get.
+  const { diskType = after.spec.diskType } = status.specs ?? {};
+  const spec = { ...after.spec, ...(diskType !== undefined && { diskType }) };
+  return invalidSpec(notOffered({ metadata: after.metadata, spec }, scene, sent));
 }
 
 const isPending = ({ status }: VirtualServer, reason: Reason): boolean =>
@@ -324,8 +380,8 @@ export function endingsOf(objects: readonly VirtualServer[], scene: Scene): { ca
   };
 }
 
-function adoptionBy(after: VirtualServer, identifier: string, { servers }: Scene, fields: string): Outcome {
-  const holder = servers.find((other) => {
+function adoptionBy(after: VirtualServer, identifier: string, scene: Scene, fields: string): Outcome {
+  const holder = scene.servers.find((other) => {
     // Another key may be of another account, where the same identifier names another server.
     const hasSameKey =
       other.metadata.namespace === after.metadata.namespace &&
@@ -333,11 +389,22 @@ function adoptionBy(after: VirtualServer, identifier: string, { servers }: Scene
     const isOther = other.metadata.uid !== after.metadata.uid && hasSameKey;
     return isOther && isSameIdentifier(heldRecord(other)?.identifier, identifier);
   });
-  if (holder === undefined) return { verb: 'adopt', detail: joined(fields, `adopts server ${identifier}`) };
-  return {
-    verb: 'refuse',
-    detail: joined(fields, `IdentifierInUse: ${keyOf(holder)} holds server ${identifier}`),
-  };
+  if (holder !== undefined)
+    return { verb: 'refuse', detail: joined(fields, `IdentifierInUse: ${keyOf(holder)} holds server ${identifier}`) };
+  const record = heldRecord(after);
+  // The server of an open order counts in the total already, and the annotation says which one it is.
+  const isCounted = record !== undefined && holdsSomething(record);
+  const adopted = isCounted ? [] : [{ name: after.metadata.name, ...priceOfAdopted(after, identifier, scene) }];
+  return { verb: 'adopt', detail: joined(fields, `adopts server ${identifier}`), adopted };
+}
+
+/** The list of servers shows the product. Of the rest, only the manifest tells. */
+function priceOfAdopted({ metadata, spec }: VirtualServer, identifier: string, { prices, lists }: Scene): Expected {
+  const shown = lists(metadata.namespace, spec.apiKeySecretRef.name);
+  const server = shown?.servers?.find((listed) => isSameIdentifier(listed.identifier, identifier));
+  const isKept = (spec.changePolicy ?? 'Never') === 'Never';
+  const product = (isKept ? server?.product : undefined) ?? spec.product;
+  return expectedPrice({ ...modelOf(spec), product }, prices, shown);
 }
 
 function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {
@@ -379,35 +446,39 @@ export function limitText(namespace: string, { servers }: Pick<Scene, 'servers'>
   return first === undefined ? '' : `waits until the limits have room (${first.waits.reason})`;
 }
 
-/** What keeps an object from ordering; `isCertain`: nothing else than that is known. Undefined: nothing does. */
+interface Problem {
+  text: string;
+  /** Nothing else than that is known. */
+  isCertain: boolean;
+}
+
+/** What keeps an object from ordering; undefined: nothing does. */
 export function orderProblem(
   object: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
   scene: Pick<Scene, 'lists' | 'missing' | 'wrongKeys' | 'wrongUserData' | 'now'>,
-): { text: string; isCertain: boolean } | undefined {
+): Problem | undefined {
   const missing = secretProblem(object, undefined, scene);
   if (missing !== undefined) return { text: missing, isCertain: true };
   if ((expiryOf(object, undefined) ?? Infinity) <= scene.now)
     return { text: 'Expired: spec.expiresAt is in the past', isCertain: true };
-  const problem = catalogProblem(object, scene);
-  return problem?.isCertain === true ? { ...problem, text: `InvalidSpec: ${problem.text}` } : problem;
+  const wrongKeys = keysProblem(object.spec);
+  return invalidSpec(wrongKeys === undefined ? notOffered(object, scene) : { text: wrongKeys, isCertain: true });
 }
 
-/** What an order of this spec would fail for; undefined: nothing that the plugin can check. */
-function catalogProblem(
+const invalidSpec = (problem: Problem | undefined): Problem | undefined =>
+  problem?.isCertain === true ? { ...problem, text: `InvalidSpec: ${problem.text}` } : problem;
+
+/** What the catalog says against these fields, by default all of an order; undefined: nothing that the plugin can check. */
+function notOffered(
   { metadata: { namespace }, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
   { lists }: Pick<Scene, 'lists'>,
-): { text: string; isCertain: boolean } | undefined {
-  const wrongKeys = keysProblem(spec);
-  if (wrongKeys !== undefined) return { text: wrongKeys, isCertain: true };
+  fields?: readonly OrderedField[],
+): Problem | undefined {
   const { products, images, diskSizes, zones, counts } = lists(namespace, spec.apiKeySecretRef.name) ?? {};
   if (products === undefined || images === undefined || diskSizes === undefined)
     return { text: 'not checked: no ServerCatalog shows what the provider offers', isCertain: false };
-  const text = specProblem(spec, {
-    products,
-    images,
-    diskSizes: Object.fromEntries(diskSizes.map(({ type, sizes }) => [type, sizes])),
-    zones,
-  });
+  const sizesByType = Object.fromEntries(diskSizes.map(({ type, sizes }) => [type, sizes]));
+  const text = specProblem(spec, { products, images, diskSizes: sizesByType, zones }, fields);
   // Very long lists are cut.
   const isCut =
     (counts?.products ?? 0) > products.length ||
@@ -517,9 +588,3 @@ function differences(path: string, old: unknown, now: unknown): string[] {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 const joined = (...texts: string[]): string => texts.filter((text) => text !== '').join(': ');
-
-/** Whether the manifest has another value for what an order has sent, or may have sent. */
-export function changesOrder(object: VirtualServer, { spec: wanted }: { spec?: unknown }): boolean {
-  const isOrdered = mirrorIn(object.status)?.attempt !== undefined;
-  return isOrdered && isObject(wanted) && lockedDifference(object, wanted).length > 0;
-}

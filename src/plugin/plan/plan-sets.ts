@@ -208,10 +208,10 @@ export function outcomeOfSet(
       ? `deletes ${listed(stays)}, whose ${stays.length === 1 ? 'server is' : 'servers are'} not cancelled`
       : '',
     created.length > 0 && deleted.length > 0 && !isRefused ? `at most ${plural(most, 'server')} at once` : '',
-    inPlaceText(changes),
+    inPlaceText(changes, isRefused ? problem.text : ''),
     updated.length > 0 ? `changes ${listed(updated)} without a new server` : '',
     ...powerTexts(switched, scene),
-    problem !== undefined && !isRefused ? problem.text : '',
+    isRefused ? '' : (problem?.text ?? changes.find(({ unchecked }) => unchecked !== undefined)?.unchecked ?? ''),
     after.spec.paused ? 'the set is paused: it changes no member' : '',
     stop === undefined || isRefused ? '' : `then ${stop}`,
   ];
@@ -234,21 +234,23 @@ function powerTexts(switched: readonly Changed[], scene: Scene): string[] {
   );
 }
 
-/** What becomes of the servers; '' if none is changed in place. */
-function inPlaceText(changes: readonly { name: string; text: string; impossible?: string }[]): string {
+/** What becomes of the servers; '' if none is changed in place. `told`: what the row says already. */
+function inPlaceText(changes: readonly { name: string; text: string; impossible?: string }[], told: string): string {
   const [first, ...others] = changes;
   if (first === undefined) return '';
   const names = listed(changes.map(({ name }) => name));
-  if (first.impossible !== undefined) return `cannot change ${names} in place: ${first.impossible}`;
+  if (first.impossible !== undefined)
+    return `cannot change ${names} in place${first.impossible === told ? '' : `: ${first.impossible}`}`;
   if (first.text === '') return `changes ${names} in place`;
   return `changes ${names} ${first.text}${others.length === 0 ? '' : ' each'}`;
 }
 
 function verbOf(does: Record<'ordered' | 'cancelled' | 'deleted' | 'isImpossible', boolean>): PlannedChange['verb'] {
+  // The set orders and cancels the other members all the same.
+  if (does.isImpossible) return 'refuse';
   if (does.ordered) return does.cancelled ? 'replace' : 'order';
   if (does.cancelled) return 'cancel';
-  if (does.deleted) return 'release';
-  return does.isImpossible ? 'refuse' : 'change';
+  return does.deleted ? 'release' : 'change';
 }
 
 const SHOWN = 8;

@@ -1,6 +1,6 @@
 /** Finds what is wrong with a spec before it is ordered: SSH keys, and what the provider's lists lack. Pure. */
 import { PRIVATE_KEY, keysProblem } from '../../api/public-key.ts';
-import type { OrderedField } from '../../api/ordered-fields.ts';
+import { ORDERED_FIELDS, type OrderedField } from '../../api/ordered-fields.ts';
 import { userDataProblem } from '../../api/user-data.ts';
 import { DEFAULT_DISK_TYPE, type VirtualServerSpec } from '../../api/virtual-server.ts';
 import { MAX_COMPARED, closest } from '../../base/similar.ts';
@@ -51,12 +51,15 @@ const CHECKS: Readonly<Record<OrderedField, Check>> = {
 
 /**
  * What the provider does not offer, with the field and the nearest valid values, and which SSH keys are none; undefined if
- * nothing is wrong. The lists may be very long.
+ * nothing is wrong with these fields. The lists may be very long.
  */
-export function specProblem(spec: VirtualServerSpec, lists: Lists): string | undefined {
-  const problems = Object.values(CHECKS)
-    .map((check) => check(spec, lists))
-    .filter((problem) => problem !== undefined);
+export function specProblem(
+  spec: VirtualServerSpec,
+  lists: Lists,
+  fields: readonly OrderedField[] = ORDERED_FIELDS,
+): string | undefined {
+  const checked = (Object.keys(CHECKS) as OrderedField[]).filter((field) => fields.includes(field));
+  const problems = checked.map((field) => CHECKS[field](spec, lists)).filter((problem) => problem !== undefined);
   return problems.length === 0 ? undefined : problems.join('; ');
 }
 

@@ -131,8 +131,8 @@ it('shows what each manifest would do, changes nothing, and exits as documented'
   expect(plan.notes).toContain('not examined: 1 Service');
   expect(plan.prices[world.namespace]).toEqual({
     before: { price: 4072, unknown: 0 },
-    // One of the two orders has a disk that no server has.
-    after: { price: 4072, unknown: 1 },
+    // One order more, one adoption more, one cancellation. The other order has a disk that no server has.
+    after: { price: 5090, unknown: 1 },
   });
   expect(code).toBe(1);
   expect(stderr).toContain('1 of 7 objects would be refused');
@@ -218,6 +218,25 @@ it('orders, adopts and cancels what it said', async () => {
   expect(world.simulator.ledger.creates()).toHaveLength(1);
   expect((await world.get('adopted'))?.status?.identifier).toBe(identifier);
   expect(verbs((await planned(plugin, '-f', path)).plan)).toEqual({ new: 'none', adopted: 'none' });
+});
+
+it('counts an adopted server in the sum of the namespace, as the sum after the apply', async () => {
+  const { world, plugin } = await guardedWorld();
+  await readyServer(world, 'web');
+  const { identifier } = world.simulator.fleet.addServer('default');
+  const adopting = withAnnotations({ [ADOPT_ANNOTATION]: identifier });
+  const path = await folderOf({ 'import.yaml': [virtualServer('adopted', adopting)] });
+  const shown = await plugin.kubectl(['vps', 'plan', '-f', path]);
+  expect([shown.code, shown.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^adopt +VirtualServer \S+ +\+1018\.00 +adopts/m),
+  ]);
+  const { plan } = await planned(plugin, '-f', path);
+  await succeed(guarded.admin, ['apply', '-f', path, '--namespace', world.namespace]);
+  await world.waitForReason('adopted', 'Available', 'Ready');
+  const costs = JSON.parse((await plugin.kubectl(['vps', 'cost', '-o', 'json'])).stdout) as { all: { price: number } };
+  expect(plan.prices[world.namespace]?.after).toEqual({ price: costs.all.price, unknown: 0 });
+  expect(world.simulator.ledger.creates()).toHaveLength(1);
 });
 
 it('says that a server stops before its power is switched off', async () => {
@@ -362,6 +381,50 @@ it('refuses what the API server or the operator would refuse, with the field', a
   );
   expect(detailOf(plan, 'wrong')).toContain('does not know the annotation vps-operator.dev/adoptt');
   expect(code).toBe(1);
+});
+
+it('refuses a change in place to a value that is not offered, as it refuses an order', async () => {
+  const { world, plugin } = await guardedWorld();
+  await putCatalog(world);
+  const online = withSpec({ changePolicy: 'Online' });
+  await readyServer(world, 'web', online);
+  const large = withSpec({ diskSize: 30_000 });
+  const path = await folderOf({ 'a.yaml': [virtualServer('web', online, large), virtualServer('new', large)] });
+  const before = await stateOf(world);
+  const { plan, code } = await planned(plugin, '-f', path);
+  const says = 'InvalidSpec: spec.diskSize 30000 is not offered; nearest valid values: 20480, 40960, 10240, 5120';
+  expect([code, verbs(plan)]).toEqual([1, { web: 'refuse', new: 'refuse' }]);
+  expect([detailOf(plan, 'web'), detailOf(plan, 'new')]).toEqual([`spec.diskSize (10240 → 30000): ${says}`, says]);
+  expect(await stateOf(world)).toBe(before);
+});
+
+it('names a replacement only where fields are locked, and not where a new server would be refused too', async () => {
+  const { world, plugin } = await guardedWorld();
+  await putCatalog(world);
+  const online = withSpec({ changePolicy: 'Online' });
+  await readyServer(world, 'web', online);
+  const planOf = async (spec: Record<string, unknown>, annotations: Record<string, string> = {}): Promise<string> => {
+    const manifest = virtualServer('web', online, withSpec(spec), withAnnotations(annotations));
+    const path = await folderOf({ 'web.yaml': [manifest] });
+    const { plan, code } = await planned(plugin, '-f', path);
+    expect([code, verbs(plan)]).toEqual([1, { web: 'refuse' }]);
+    return detailOf(plan, 'web');
+  };
+  const wrong = await planOf({ advanced: { cpuMode: 'compatibility' } });
+  expect(wrong).toContain('Unsupported value: "compatibility": supported values: "Performance", "Compatibility"');
+  const keyless = await planOf({ sshKeys: [] });
+  expect(keyless).toContain('set at least one SSH key');
+  const typo = await planOf({}, { 'vps-operator.dev/adoptt': 'x' });
+  expect(typo).toContain('does not know the annotation vps-operator.dev/adoptt');
+  const none = await planOf({ image: 'none' });
+  expect(none).toMatch(
+    /cannot be changed after .*; an order of a new server would be refused too: InvalidSpec: spec\.image/,
+  );
+  for (const detail of [wrong, keyless, typo, none]) expect(detail).not.toContain('kubectl vps replace');
+  for (const spec of [{ advanced: { cpuMode: 'Compatibility' } }, { image: 'cloudinit-ubuntu-noble.raw.gz' }])
+    expect(await planOf(spec)).toMatch(
+      /cannot be changed after .*; to order a new server instead: kubectl vps replace web -f FILE$/,
+    );
 });
 
 it('refuses a kind or a version that our group does not have, instead of looking away', async () => {

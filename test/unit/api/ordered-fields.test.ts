@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { ORDERED_FIELDS, lockedDifference, orderBody, orderDifference } from '../../../src/api/ordered-fields.ts';
+import { ORDERED_FIELDS, orderBody, orderDifference } from '../../../src/api/ordered-fields.ts';
 import { orderedFieldsPolicy } from '../../../src/api/ordered-fields-policy.ts';
 import { orderedOf, revisionOf } from '../../../src/virtual-server-set/decision/template.ts';
 import { without } from '../../../src/base/without.ts';
@@ -10,6 +10,7 @@ import type { VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import { ONE, OTHER } from '../../fixtures/ordered-values.ts';
 import { CATALOG, web } from '../../fixtures/decision.ts';
 import { mergePatched } from '../../../src/plugin/cluster/merge-patch.ts';
+import { lockedDifference } from '../../fixtures/locked-fields.ts';
 import { RETURNS, RETURNS_UID } from '../../fixtures/returns.ts';
 import { P256, RSA } from '../../fixtures/public-keys.ts';
 import { DENIED, visit } from '../../fixtures/visits.ts';

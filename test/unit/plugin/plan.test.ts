@@ -19,7 +19,7 @@ import { wrongUserDataIn } from '../../../src/plugin/plan/plan-user-data.ts';
 import { outcomeOfSet, playRollout } from '../../../src/plugin/plan/plan-sets.ts';
 import { pricesIn } from '../../../src/virtual-server/decision/price.ts';
 import { LISTS } from '../../integration/support/catalog.ts';
-import { HELD, KNOWN, NOW, TASKED, web, webWith, type Shape } from '../../fixtures/decision.ts';
+import { ATTEMPTED, HELD, KNOWN, NOW, TASKED, web, webWith, type Shape } from '../../fixtures/decision.ts';
 import { CUT_SSH_KEY, SSH_KEY, virtualServer } from '../../fixtures/virtual-server.ts';
 import { member, webSet } from '../../fixtures/virtual-server-set.ts';
 
@@ -35,6 +35,8 @@ const running = (shape: Shape = {}): VirtualServer =>
     },
     ...shape,
   });
+
+const UNCHECKED = '; not checked: no ServerCatalog shows what the provider offers';
 
 const sceneOf = (servers: readonly VirtualServer[] = []): Scene => ({
   servers,
@@ -92,11 +94,11 @@ describe('the plan for a server', () => {
   it.each([
     [
       { changePolicy: 'Online', product: 'VPSX8' },
-      'changes server srv1 in place (product): the server keeps running, price 4.50 → 7.00',
+      `changes server srv1 in place (product): the server keeps running, price 4.50 → 7.00${UNCHECKED}`,
     ],
     [
       { changePolicy: 'AllowStop', diskSize: 20480 },
-      'changes server srv1 in place (diskSize): the server keeps running, unless the resize waits for a restart, price 4.50 → unknown',
+      `changes server srv1 in place (diskSize): the server keeps running, unless the resize waits for a restart, price 4.50 → unknown${UNCHECKED}`,
     ],
     [
       { changePolicy: 'AllowStop', advanced: { tablet: false } },
@@ -141,6 +143,15 @@ describe('the plan for a server', () => {
       'ChangeUnavailable: the provider has no call to change a server; to order a new server instead: kubectl vps replace web -f FILE';
     const planned = outcomeOf(before, changedTo(before, { diskSize: 20480 }), sceneOf([before]));
     expect([planned.verb, planned.detail.endsWith(says), planned.resized]).toEqual(['refuse', true, undefined]);
+    const gone = { ...LISTS, images: [], counts: undefined };
+    const irreplaceable = outcomeOf(before, changedTo(before, { diskSize: 20480 }), {
+      ...sceneOf([before]),
+      lists: () => gone,
+    });
+    expect(irreplaceable.detail).toMatch(
+      /; an order of a new server would be refused too: InvalidSpec: spec\.image "[^"]+" is not offered/,
+    );
+    expect(irreplaceable.detail).not.toContain('kubectl vps replace');
     // The provider of another key may be another one.
     const db = changedTo(before, { apiKeySecretRef: { name: 'other' } });
     const plain = running({ spec: { changePolicy: 'Online' } });
@@ -148,6 +159,88 @@ describe('the plan for a server', () => {
     expect(verbOf(changedTo(plain, { diskSize: 20480 }), plain, [plain, other])).toBe('change');
     const same = { ...other, spec: before.spec };
     expect(verbOf(changedTo(plain, { diskSize: 20480 }), plain, [plain, same])).toBe('refuse');
+  });
+
+  it.each<[string, Partial<VirtualServer['spec']>, string]>([
+    [
+      'a disk size',
+      { diskSize: 30000 },
+      'spec.diskSize 30000 is not offered; nearest valid values: 20480, 40960, 10240',
+    ],
+    ['a product', { product: 'VPSX99' }, 'spec.product "VPSX99" is not offered; nearest valid values: VPSX'],
+  ])('refuses a change in place to %s that is not offered, in the words for an order', (_what, spec, says) => {
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const [inPlace, order] = [
+      outcomeOf(plain, changedTo(plain, spec), sceneOf([plain])),
+      outcomeOf(undefined, web({ spec }), sceneOf([plain])),
+    ];
+    expect([inPlace.verb, order.verb, inPlace.resized]).toEqual(['refuse', 'refuse', undefined]);
+    expect(order.detail).toContain(`InvalidSpec: ${says}`);
+    expect(inPlace.detail.endsWith(`: ${order.detail}`)).toBe(true);
+  });
+
+  it('does not judge a value that a change in place does not send', () => {
+    const withdrawn = { ...LISTS, products: [{ code: 'VPSX8' }], images: [], counts: undefined };
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const scene = { ...sceneOf([plain]), lists: () => withdrawn };
+    expect(outcomeOf(plain, changedTo(plain, { diskSize: 20480 }), scene).verb).toBe('change');
+    expect(outcomeOf(plain, changedTo(plain, { product: 'VPSX16' }), scene).verb).toBe('refuse');
+  });
+
+  it('judges what an earlier change has not brought, which is sent again', () => {
+    const plain = running({ spec: { changePolicy: 'Online', diskSize: 30000 } });
+    const planned = (spec: Partial<VirtualServer['spec']>, before = plain) =>
+      outcomeOf(before, changedTo(before, spec), sceneOf([before]));
+    expect(planned({ product: 'VPSX8' })).toMatchObject({
+      verb: 'refuse',
+      detail: expect.stringContaining('InvalidSpec: spec.diskSize 30000 is not offered') as string,
+    });
+    // The size is smaller than the one that was refused, and larger than the disk.
+    expect(planned({ diskSize: 25000 }).verb).toBe('refuse');
+    expect(planned({ diskSize: 20480 })).toMatchObject({
+      verb: 'change',
+      detail: expect.stringContaining('changes server srv1 in place (diskSize)') as string,
+    });
+    expect(planned({ diskSize: 10240 })).toEqual({ verb: 'change', detail: 'spec.diskSize (30000 → 10240)' });
+    expect(planned({ sshCheck: 'Proxy' }).verb).toBe('change');
+    // The price tells what a dormant server is once it has woken up, whatever it is shown as.
+    const price = { identifier: 'srv1', amount: 4.5, product: 'VPSX4', diskSize: 10240, isDormant: true as const };
+    const record = { ...HELD, price };
+    const status = { ...plain.status, product: 'VPSX-0', record };
+    const dormant = webWith(record, { status, spec: { changePolicy: 'Online', power: 'Dormant', product: 'VPSX4' } });
+    const others = { ...LISTS, products: [{ code: 'VPSX8' }] };
+    const scene = { ...sceneOf([dormant]), lists: () => ({ ...others, counts: undefined }) };
+    expect(outcomeOf(dormant, changedTo(dormant, { diskSize: 20480 }), scene).verb).toBe('change');
+  });
+
+  it('judges a disk by the type that the server has', () => {
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const specs = { diskSize: 20480, diskType: 'hdd' };
+    const adopted = { ...plain, spec: { ...plain.spec, diskSize: 20480 }, status: { ...plain.status, specs } };
+    const planned = (diskSize: number): string =>
+      outcomeOf(adopted, changedTo(adopted, { diskSize }), sceneOf([adopted])).verb;
+    expect([81920, 30000].map(planned)).toEqual(['change', 'refuse']);
+  });
+
+  it('refuses what the operator does not change, because it never can', () => {
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const large = { ...plain, status: { ...plain.status, specs: { diskSize: 40960 } } };
+    const smaller = outcomeOf(large, changedTo(large, { diskSize: 20480 }), sceneOf([large]));
+    const says = 'ChangeRefused: a disk cannot get smaller. Set spec.diskSize to 40960';
+    expect([smaller.verb, smaller.detail.endsWith(says)]).toEqual(['refuse', true]);
+    const marked = outcomeOf(plain, changedTo(plain, { serverName: 'shop (0123abcd)' }), sceneOf([plain]));
+    expect(marked).toMatchObject({ verb: 'refuse', detail: expect.stringContaining('must not end with') as string });
+  });
+
+  it('says of values beyond a list that was cut that they are not in it, and refuses none', () => {
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const cut = { ...LISTS, counts: { products: 600, images: 3, diskSizes: 8 } };
+    const scene = { ...sceneOf([plain]), lists: () => cut };
+    const { verb, detail } = outcomeOf(plain, changedTo(plain, { product: 'VPSX99' }), scene);
+    expect([verb, detail]).toEqual([
+      'change',
+      expect.stringMatching(/, price 4\.50 → unknown; spec\.product "VPSX99" is not offered; /),
+    ]);
   });
 
   it('changes no server that is as the manifest says already', () => {
@@ -322,6 +415,67 @@ describe('the plan for a server', () => {
     expect(text).toContain(`| ${cost === '' ? '' : `\`${cost}\``} |`);
     expect(text).toContain(`price in default: 11.50 before, ${total} after`);
     expect(text).not.toContain('servers ordered');
+  });
+
+  describe('an adoption', () => {
+    const adopting = (spec: Partial<VirtualServer['spec']> = {}): VirtualServer => {
+      const object = web({ annotations: { [ADOPT_ANNOTATION]: 'srv9' }, spec });
+      return { ...object, metadata: { ...object.metadata, name: 'old', uid: 'uid-of-old' } };
+    };
+    const prices = {
+      products: [
+        { code: 'VPSX4', price: 3 },
+        { code: 'VPSX8', price: 8 },
+      ],
+      prices: { disks: [{ type: 'ssd', price: 1, extent: 10 }] },
+    };
+    const listing = (product: string) => ({
+      ...LISTS,
+      servers: [{ identifier: 'srv9', product, state: 'Orphaned' as const }],
+    });
+    const totalsOf = (object: VirtualServer, lists: Scene['lists']) => {
+      const scene = { ...sceneOf([running()]), lists };
+      const names = { kind: 'VirtualServer', namespace: 'default', name: 'old' };
+      const change: PlannedChange = { ...names, ordered: [], cancelled: [], ...outcomeOf(undefined, object, scene) };
+      const sum = totalOf('default', scene);
+      const totals = new Map([['default', { before: sum, after: totalAfter(sum, [change]) }]]);
+      return render({ changes: [change], prices: totals, notes: [] }, 'markdown', {} as never);
+    };
+
+    it.each<[string, Partial<VirtualServer['spec']>, Scene['lists'], string, string]>([
+      ['by a server like it', {}, () => LISTS, '+4.50', '9.00'],
+      ['without a catalog', {}, () => undefined, '+4.50', '9.00'],
+      ['by the list of prices', { product: 'VPSX8' }, () => ({ ...LISTS, ...prices }), 'about +9.00', 'about 13.50'],
+      ['as unknown', { diskSize: 20480 }, () => LISTS, 'unknown', '4.50 and 1 of unknown price'],
+      ['by its product in the list of servers', {}, () => listing('VPSX8'), 'unknown', '4.50 and 1 of unknown price'],
+      ['as what it is changed to', { changePolicy: 'Online' }, () => listing('VPSX8'), '+4.50', '9.00'],
+    ])('counts %s in the sum of the namespace', (_what, spec, lists, cost, total) => {
+      const text = totalsOf(adopting(spec), lists);
+      expect(text).toContain(`| **adopt** | \`VirtualServer default/old\` | \`${cost}\` | \`adopts server srv9\` |`);
+      expect(text).toContain(`price in default: 4.50 before, ${total} after`);
+      expect(text).not.toContain('servers ordered');
+    });
+
+    it('counts no server twice whose order is open', () => {
+      const open = webWith(ATTEMPTED);
+      const named = { ...open.metadata.annotations, [ADOPT_ANNOTATION]: 'srv9' };
+      const after = { ...open, metadata: { ...open.metadata, annotations: named } };
+      const { verb, adopted } = outcomeOf(open, after, sceneOf([open]));
+      expect([verb, adopted]).toEqual(['adopt', []]);
+    });
+
+    it('does not count a server that another object of the namespace hands over', () => {
+      const own = formatRecord({ ...KNOWN, owner: 'uid-of-giver' });
+      const annotations = { [HAND_OVER_ANNOTATION]: 'web', [RECORD_ANNOTATION]: own };
+      const giver = running();
+      const deletionTimestamp = '2026-01-02T00:00:00Z';
+      const metadata = { ...giver.metadata, name: 'giver', uid: 'uid-of-giver', annotations, deletionTimestamp };
+      const { record: _, ...status } = giver.status ?? {};
+      const dying = { ...giver, metadata, status } as VirtualServer;
+      const { verb, adopted } = outcomeOf(undefined, web(), sceneOf([dying]));
+      expect([verb, adopted]).toEqual(['adopt', undefined]);
+      expect(totalOf('default', sceneOf([dying]))).toEqual({ price: 4.5, unknown: 0 });
+    });
   });
 
   it('names user data without showing it', () => {
@@ -689,10 +843,15 @@ describe('a template that changes members in place', () => {
     const object = holdingMember(set, ordinal);
     return { ...object, status: { ...object.status, serverStatus: 'running', price: 4.5 } };
   });
-  const planOf = (spec: Partial<VirtualServer['spec']>, servers: readonly VirtualServer[] = members) => {
-    const { template } = set.spec;
-    const after = { ...set, spec: { ...set.spec, template: { ...template, spec: { ...template.spec, ...spec } } } };
-    return outcomeOfSet(set, after, { ...sceneOf(servers), prices: new Map() });
+  const planOf = (
+    spec: Partial<VirtualServer['spec']>,
+    servers: readonly VirtualServer[] = members,
+    more: Partial<Scene & { replicas: number }> = {},
+  ) => {
+    const { template, replicas } = set.spec;
+    const changed = { ...template, spec: { ...template.spec, ...spec } };
+    const after = { ...set, spec: { ...set.spec, replicas: more.replicas ?? replicas, template: changed } };
+    return outcomeOfSet(set, after, { ...sceneOf(servers), prices: new Map(), ...more });
   };
 
   it('orders and cancels nothing, and says what becomes of the servers', () => {
@@ -722,6 +881,26 @@ describe('a template that changes members in place', () => {
     expect(planned.detail).toContain(
       'cannot change web-1, web-0 in place: ChangeUnavailable: the provider has no call',
     );
+  });
+
+  it('refuses a value that is not offered, also while the set gets smaller or larger', () => {
+    const spec = { changePolicy: 'Online', diskSize: 30000 } as const;
+    const problem = 'InvalidSpec: spec.diskSize 30000 is not offered; nearest valid values: 20480, 40960, 10240, 5120';
+    const planned = planOf(spec);
+    expect(planned).toMatchObject({ verb: 'refuse', ordered: [], cancelled: [] });
+    expect([planned.resized, planned.detail.endsWith(`; cannot change web-1, web-0 in place: ${problem}`)]).toEqual([
+      undefined,
+      true,
+    ]);
+    const smaller = planOf(spec, members, { replicas: 1 });
+    expect([smaller.verb, smaller.cancelled.map(({ name }) => name)]).toEqual(['refuse', ['web-1']]);
+    const larger = planOf(spec, members, { replicas: 3 });
+    expect([larger.verb, larger.ordered, larger.detail.split(problem).length]).toEqual(['refuse', [], 2]);
+  });
+
+  it('notes that nothing was checked without a catalog', () => {
+    const planned = planOf({ changePolicy: 'Online', product: 'VPSX8' }, members, { lists: () => undefined });
+    expect([planned.verb, planned.detail.endsWith(` each${UNCHECKED}`)]).toEqual(['change', true]);
   });
 
   it('says what has to be allowed before servers may stop', () => {
