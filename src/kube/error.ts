@@ -3,6 +3,7 @@
 import { cut, ended } from '../base/text.ts';
 
 const MAX_MESSAGE = 1024;
+const BETWEEN = ' ... ';
 /** How much of it conditions and Events show (UTF-16 units): what follows has to fit too. */
 const MAX_QUOTE = 320;
 
@@ -32,6 +33,13 @@ interface KubeErrorDetails {
 }
 
 /** `message` comes from the API server or the network, at most 1024 characters; it never contains request headers. */
+/** Some messages of the API server quote a whole object before they name the mistake. */
+function bounded(message: string): string {
+  if (message.length <= MAX_MESSAGE) return message;
+  const half = Math.floor((MAX_MESSAGE - BETWEEN.length) / 2);
+  return `${message.slice(0, half)}${BETWEEN}${message.slice(-half)}`;
+}
+
 export class KubeError extends Error {
   override readonly name = 'KubeError';
   readonly code: KubeErrorCode;
@@ -40,7 +48,7 @@ export class KubeError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: KubeErrorCode, message: string, details: KubeErrorDetails = {}) {
-    super(message.slice(0, MAX_MESSAGE), details.cause === undefined ? undefined : { cause: details.cause });
+    super(bounded(message), details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     this.status = details.status;
     this.reason = details.reason;

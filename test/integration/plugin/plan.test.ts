@@ -367,6 +367,8 @@ it('refuses what the API server or the operator would refuse, with the field', a
   });
   const { plan, code } = await planned(plugin, '-f', path);
   expect(new Set(Object.values(verbs(plan)))).toEqual(new Set(['refuse']));
+  const mistyped = await folderOf({ 'a.yaml': [virtualServer('web', withSpec({ prodct: 'VPSX4' }))] });
+  expect(detailOf((await planned(plugin, '-f', mistyped)).plan, 'web')).toContain('unknown field "spec.prodct"');
   expect(detailOf(plan, 'web')).toMatch(
     /cannot be changed after the server was ordered.*kubectl vps replace web -f FILE/,
   );
