@@ -483,7 +483,8 @@ function notOffered(
   const isCut =
     (counts?.products ?? 0) > products.length ||
     (counts?.images ?? 0) > images.length ||
-    (counts?.zones ?? 0) > (zones?.length ?? 0);
+    (counts?.zones ?? 0) > (zones?.length ?? 0) ||
+    (counts?.diskSizes ?? 0) > diskSizes.flatMap(({ sizes }) => sizes).length;
   return text === undefined ? undefined : { text, isCertain: !isCut };
 }
 

@@ -241,6 +241,10 @@ describe('the plan for a server', () => {
       'change',
       expect.stringMatching(/, price 4\.50 → unknown; spec\.product "VPSX99" is not offered; /),
     ]);
+    const sizes = { ...LISTS, counts: { products: 0, images: 0, diskSizes: 600 } };
+    const larger = changedTo(plain, { diskSize: 30000 });
+    expect(outcomeOf(plain, larger, { ...scene, lists: () => sizes }).verb).toBe('change');
+    expect(outcomeOf(plain, larger, { ...scene, lists: () => ({ ...LISTS, counts: undefined }) }).verb).toBe('refuse');
   });
 
   it('changes no server that is as the manifest says already', () => {
