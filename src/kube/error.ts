@@ -32,7 +32,6 @@ interface KubeErrorDetails {
   cause?: unknown;
 }
 
-/** `message` comes from the API server or the network, at most 1024 characters; it never contains request headers. */
 /** Some messages of the API server quote a whole object before they name the mistake. */
 function bounded(message: string): string {
   if (message.length <= MAX_MESSAGE) return message;
@@ -40,6 +39,7 @@ function bounded(message: string): string {
   return `${message.slice(0, half)}${BETWEEN}${message.slice(-half)}`;
 }
 
+/** `message` comes from the API server or the network, at most 1024 characters; it never contains request headers. */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
   readonly code: KubeErrorCode;

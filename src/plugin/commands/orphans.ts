@@ -52,9 +52,11 @@ const askCommand = (where: string): string =>
   `kubectl patch ${CATALOG_SHORT_NAME} NAME${where} --type=merge -p '{"spec":{"listServers":true}}'   # lists the servers of its key`;
 
 /** The command that may tell more, if one can. */
-export function nextCommand({ next }: Pick<UnheldServers, 'next'>, where: string): string[] {
+export function nextCommand({ next }: Pick<UnheldServers, 'next'>, where: string, allNamespaces = false): string[] {
   if (next === undefined) return [];
-  return [next === 'read' ? readAgainCommand(where) : askCommand(where)];
+  // kubectl patch takes one object.
+  if (next === 'ask') return [askCommand(allNamespaces ? `${where} --namespace NAMESPACE` : where)];
+  return [readAgainCommand(allNamespaces ? `${where} --all-namespaces` : where)];
 }
 
 function remarks(
@@ -76,6 +78,6 @@ function remarks(
     ...(servers.length + unknown.length === 0 ? ['no server without an object, by the last read of the list'] : []),
     // An object that was deleted since then may have left a server behind.
     ...ageOfLists(catalogs),
-    ...nextCommand({ next }, `${where}${allNamespaces ? ' --all-namespaces' : ''}`),
+    ...nextCommand({ next }, where, allNamespaces),
   ];
 }

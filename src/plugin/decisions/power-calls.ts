@@ -1,19 +1,16 @@
 /** Which call about the power of a server the provider is known not to have. One answer can mislead, so this refuses nothing. Pure. */
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
-import { powerStateOf } from '../../api/server-state.ts';
 import type { PowerCall } from '../../virtual-server/decision/memo.ts';
 import { NO_SUCH_CALL } from '../../virtual-server/decision/once.ts';
 import { ASKS, missingCall } from '../../virtual-server/decision/power.ts';
-import { recordedPrice } from '../../virtual-server/decision/price.ts';
-import { recordOf } from '../state/recorded-order.ts';
+import { powerOf, recordOf } from '../state/recorded-order.ts';
 
 export type PowerRequest = NonNullable<VirtualServerSpec['power']> | 'reboot';
 
 /** The call that the operator sends next for this request; undefined: none, as far as the last read tells. */
 export function callFor(wanted: PowerRequest, server: VirtualServer): PowerCall | undefined {
   if (wanted === 'reboot') return 'reboot';
-  const { isDormant } = recordedPrice(recordOf(server)) ?? {};
-  const missing = missingCall(wanted, powerStateOf(server.status?.serverStatus, isDormant));
+  const missing = missingCall(wanted, powerOf(server));
   return missing === 'wait' ? undefined : missing;
 }
 

@@ -1,14 +1,15 @@
 /** What `spec.power` does to a server after an apply, as the operator's own decisions say. Pure. */
-import { hasReadServer, powerStateOf, type PowerState } from '../../api/server-state.ts';
+import { hasReadServer, type PowerState } from '../../api/server-state.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import type { PowerCall } from '../../virtual-server/decision/memo.ts';
 import { askedAt } from '../../virtual-server/decision/once.ts';
 import { missingCall } from '../../virtual-server/decision/power.ts';
-import { placeOf, priceText, recordedPrice } from '../../virtual-server/decision/price.ts';
+import { placeOf, priceText } from '../../virtual-server/decision/price.ts';
 import { isProvisioned } from '../../virtual-server/decision/server-status.ts';
 import { lackTold } from '../decisions/power-calls.ts';
+import { powerOf } from '../state/recorded-order.ts';
 
 type Power = NonNullable<VirtualServerSpec['power']>;
 
@@ -54,7 +55,7 @@ export function powerChangeOf(
   if (!isProvisioned(before.status)) return powerOfNew(after.spec, true);
   // Status shows the last state of a server that is missing.
   if (!hasReadServer(before)) return '';
-  const state = stateOf(before);
+  const state = powerOf(before);
   if (wanted === undefined) {
     const isOff = state === 'off' || state === 'dormant';
     return isOff ? `leaves ${what} off, and no longer switches it` : `no longer switches ${what} on or off`;
@@ -77,11 +78,6 @@ const BASE: Readonly<Record<Power, Exclude<PowerCall, 'reboot'>>> = {
   Off: 'shutdown',
   Dormant: 'dormant',
 };
-
-function stateOf(object: VirtualServer): PowerState {
-  const { isDormant } = recordedPrice(knownRecord(object)) ?? {};
-  return powerStateOf(object.status?.serverStatus, isDormant);
-}
 
 /** When the annotation asks to switch the server off by force (ms since the epoch); undefined: never. */
 function forcedAt(after: VirtualServer, state: PowerState): number | undefined {

@@ -2,7 +2,13 @@
 import type { ServerCatalogStatus } from '../../api/server-catalog.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { Condition, ObjectMeta } from '../../api/meta.ts';
-import { changesInPlace, orderDifference, returnsTo, type OrderedField } from '../../api/ordered-fields.ts';
+import {
+  changesInPlace,
+  ORDERED_FIELDS,
+  orderDifference,
+  returnsTo,
+  type OrderedField,
+} from '../../api/ordered-fields.ts';
 import { userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { isPaused } from '../../api/server-state.ts';
@@ -127,14 +133,16 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       if (isOver && wasLetLive(before, scene))
         return { verb: 'cancel', detail: joined(fields, what), cancelled: [costsOf(after, scene)] };
       const { text, resized, impossible, isUnavailable, unchecked = '' } = changeInPlaceOf(before, after, scene);
+      // The operator switches the server and ends it all the same.
+      const others = [powerChangeOf(before, after, scene, serverOf(after)), unchecked, endText(after, scene.now)];
+      const detailWith = (change: string): string =>
+        joined(fields, [change, ...others].filter((part) => part !== '').join('; '));
       if (impossible !== undefined) {
         const instead = isUnavailable === true ? `; ${insteadOf(after, scene)}` : '';
-        return { verb: 'refuse', detail: joined(fields, `${impossible}${instead}`) };
+        return { verb: 'refuse', detail: detailWith(`${impossible}${instead}`) };
       }
       const change = text === '' ? '' : `changes ${serverOf(after)} ${text}`;
-      const power = powerChangeOf(before, after, scene, serverOf(after));
-      const changes = [change, power, unchecked, endText(after, scene.now)].filter((part) => part !== '');
-      return { verb: 'change', detail: joined(fields, changes.join('; ')), ...(resized && { resized: [resized] }) };
+      return { verb: 'change', detail: detailWith(change), ...(resized && { resized: [resized] }) };
     }
   }
 }
@@ -170,14 +178,18 @@ export function insteadOf(
 export function changeInPlaceOf(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): InPlace {
   if (before === undefined || !isProvisioned(before.status)) return { text: '' };
   const { changePolicy: policy } = after.spec;
-  // The disk may not have got the size that the earlier spec asks for.
-  const sizes = { before: before.status?.specs?.diskSize, after: after.spec.diskSize, policy };
-  const changed = orderDifference(before.spec, after.spec).filter(
-    (field) =>
-      (changesInPlace(field, { before: before.spec[field], after: after.spec[field], policy }) ||
-        (field === 'diskSize' && changesInPlace(field, sizes))) &&
-      differs(before, after, field) !== false,
-  );
+  const edited = orderDifference(before.spec, after.spec);
+  const isOtherPolicy = before.spec.changePolicy !== policy;
+  const changed = ORDERED_FIELDS.filter((field) => {
+    const difference = differs(before, after, field);
+    // Another policy also lets the server become what spec has asked for already.
+    const isLeft = isOtherPolicy && difference === true;
+    if (difference === false || !(edited.includes(field) || isLeft)) return false;
+    const values = { before: before.spec[field], after: after.spec[field], policy };
+    if (changesInPlace(field, values)) return true;
+    // The disk may not have got the size that the earlier spec asks for.
+    return (isLeft || field === 'diskSize') && changesInPlace(field, { ...values, before: shownIn(before)[field] });
+  });
   if (changed.length === 0) return { text: '' };
   const problem = changeProblem(before, after, changed, scene);
   if (problem?.isCertain === true) return { text: '', impossible: problem.text };
@@ -212,14 +224,16 @@ function stopText(changed: readonly OrderedField[], policy: VirtualServerSpec['c
 
 /** Whether the server has another value, which may also differ from the earlier spec. Undefined: it does not show its value. */
 function differs({ status = {} }: VirtualServer, after: VirtualServer, field: OrderedField): boolean | undefined {
-  const shown: Partial<Record<OrderedField, unknown>> = {
-    product: status.product,
-    diskSize: status.specs?.diskSize,
-    serverName: status.name,
-  };
-  if (shown[field] === undefined) return undefined;
+  if (shownIn({ status })[field] === undefined) return undefined;
   return differencesOf(after, serverIn(status)).some((difference) => difference.field === field);
 }
+
+/** What the status shows of the ordered fields that a change may send. */
+const shownIn = ({ status }: Pick<VirtualServer, 'status'>): Partial<Record<OrderedField, unknown>> => ({
+  product: status?.product,
+  diskSize: status?.specs?.diskSize,
+  serverName: status?.name,
+});
 
 /** As the status shows it. */
 function serverIn(status: VirtualServerStatus): Parameters<typeof differencesOf>[1] {
@@ -249,7 +263,8 @@ function changeProblem(
   // An adopted server may have another disk type than a new one would get.
   const { diskType = after.spec.diskType } = status.specs ?? {};
   const spec = { ...after.spec, ...(diskType !== undefined && { diskType }) };
-  return invalidSpec(notOffered({ metadata: after.metadata, spec }, scene, sent));
+  const problem = notOffered({ metadata: after.metadata, spec }, scene, sent);
+  return problem?.isCertain === true ? { ...problem, text: `ChangeRefused: ${problem.text}` } : problem;
 }
 
 const isPending = ({ status }: VirtualServer, reason: Reason): boolean =>
@@ -462,17 +477,15 @@ export function orderProblem(
   if ((expiryOf(object, undefined) ?? Infinity) <= scene.now)
     return { text: 'Expired: spec.expiresAt is in the past', isCertain: true };
   const wrongKeys = keysProblem(object.spec);
-  return invalidSpec(wrongKeys === undefined ? notOffered(object, scene) : { text: wrongKeys, isCertain: true });
+  const problem = wrongKeys === undefined ? notOffered(object, scene) : { text: wrongKeys, isCertain: true };
+  return problem?.isCertain === true ? { ...problem, text: `InvalidSpec: ${problem.text}` } : problem;
 }
-
-const invalidSpec = (problem: Problem | undefined): Problem | undefined =>
-  problem?.isCertain === true ? { ...problem, text: `InvalidSpec: ${problem.text}` } : problem;
 
 /** What the catalog says against these fields, by default all of an order; undefined: nothing that the plugin can check. */
 function notOffered(
   { metadata: { namespace }, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
   { lists }: Pick<Scene, 'lists'>,
-  fields?: readonly OrderedField[],
+  fields: readonly OrderedField[] = ORDERED_FIELDS,
 ): Problem | undefined {
   const { products, images, diskSizes, zones, counts } = lists(namespace, spec.apiKeySecretRef.name) ?? {};
   if (products === undefined || images === undefined || diskSizes === undefined)
@@ -480,12 +493,13 @@ function notOffered(
   const sizesByType = Object.fromEntries(diskSizes.map(({ type, sizes }) => [type, sizes]));
   const text = specProblem(spec, { products, images, diskSizes: sizesByType, zones }, fields);
   // Very long lists are cut.
-  const isCut =
-    (counts?.products ?? 0) > products.length ||
-    (counts?.images ?? 0) > images.length ||
-    (counts?.zones ?? 0) > (zones?.length ?? 0) ||
-    (counts?.diskSizes ?? 0) > diskSizes.flatMap(({ sizes }) => sizes).length;
-  return text === undefined ? undefined : { text, isCertain: !isCut };
+  const isCut: Partial<Record<OrderedField, boolean>> = {
+    product: (counts?.products ?? 0) > products.length,
+    image: (counts?.images ?? 0) > images.length,
+    zone: (counts?.zones ?? 0) > (zones?.length ?? 0),
+    diskSize: (counts?.diskSizes ?? 0) > diskSizes.flatMap(({ sizes }) => sizes).length,
+  };
+  return text === undefined ? undefined : { text, isCertain: !fields.some((field) => isCut[field] === true) };
 }
 
 function operationOn(object: VirtualServer, { servers, now }: Pick<Scene, 'servers' | 'now'>): Operation {

@@ -208,7 +208,7 @@ export function outcomeOfSet(
       ? `deletes ${listed(stays)}, whose ${stays.length === 1 ? 'server is' : 'servers are'} not cancelled`
       : '',
     created.length > 0 && deleted.length > 0 && !isRefused ? `at most ${plural(most, 'server')} at once` : '',
-    inPlaceText(changes, isRefused ? problem.text : ''),
+    ...inPlaceTexts(changes, isRefused ? problem.text : ''),
     updated.length > 0 ? `changes ${listed(updated)} without a new server` : '',
     ...powerTexts(switched, scene),
     isRefused ? '' : (problem?.text ?? changes.find(({ unchecked }) => unchecked !== undefined)?.unchecked ?? ''),
@@ -234,16 +234,21 @@ function powerTexts(switched: readonly Changed[], scene: Scene): string[] {
   );
 }
 
-/** What becomes of the servers; '' if none is changed in place. `told`: what the row says already. */
-function inPlaceText(changes: readonly { name: string; text: string; impossible?: string }[], told: string): string {
-  const [first, ...others] = changes;
-  if (first === undefined) return '';
-  const names = listed(changes.map(({ name }) => name));
-  if (first.impossible !== undefined)
-    return `cannot change ${names} in place${first.impossible === told ? '' : `: ${first.impossible}`}`;
-  if (first.text === '') return `changes ${names} in place`;
-  return `changes ${names} ${first.text}${others.length === 0 ? '' : ' each'}`;
+/** What becomes of the servers, those with the same future together. `told`: what the row says already. */
+function inPlaceTexts(changes: readonly { name: string; text: string; impossible?: string }[], told: string): string[] {
+  const groups = Map.groupBy(changes, ({ text, impossible }) => JSON.stringify([text, impossible]));
+  return [...groups.values()].map((members) => {
+    const [{ text, impossible } = {}, ...others] = members;
+    const names = listed(members.map(({ name }) => name));
+    if (impossible !== undefined)
+      return `cannot change ${names} in place${withoutReason(impossible) === withoutReason(told) ? '' : `: ${impossible}`}`;
+    if (text === '') return `changes ${names} in place`;
+    return `changes ${names} ${text}${others.length === 0 ? '' : ' each'}`;
+  });
 }
+
+/** The same is wrong with an order and with a change in place, under different reasons. */
+const withoutReason = (text: string): string => text.replace(/^\w+: /, '');
 
 function verbOf(does: Record<'ordered' | 'cancelled' | 'deleted' | 'isImpossible', boolean>): PlannedChange['verb'] {
   // The set orders and cancels the other members all the same.

@@ -2,12 +2,11 @@
 import { timestamp } from '../../base/duration.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import { powerStateOf } from '../../api/server-state.ts';
 import { annotationMeant, unknownAnnotations } from '../../virtual-server/decision/inputs.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import type { EventView } from '../cluster/cluster.ts';
 import { nextSteps } from '../state/next-steps.ts';
-import { recordOf } from '../state/recorded-order.ts';
+import { powerOf, recordOf } from '../state/recorded-order.ts';
 import { bar, duration, inTime, timeLeft } from './progress.ts';
 import { conditionOf, serverReadiness } from '../state/readiness.ts';
 import { Said } from '../terminal/said.ts';
@@ -58,7 +57,7 @@ function rows({ object, where, now, said }: ScreenInput & { said: Said }): Row[]
   const open = record?.identifier === undefined ? record : undefined;
   const set = setOf(object);
   // A server that is off answers no SSH.
-  const ssh = ['off', 'dormant'].includes(powerStateOf(status.serverStatus)) ? undefined : status.ssh;
+  const ssh = ['off', 'dormant'].includes(powerOf(object)) ? undefined : status.ssh;
   return [
     ['Task', task && `${task.id}  ${bar(task.percent)}`, said.say(task?.message ?? ''), timeLeft(task, now)],
     ['Server', identifier, status.serverStatus, status.name, zone && `zone ${zone.code ?? zone.name ?? ''}`],

@@ -2,8 +2,10 @@
 import { hasTrait } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../api/names.ts';
 import { mirrorIn, phaseOf, type ServerRecord } from '../../api/record.ts';
+import { powerStateOf, type PowerState } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { holdsSomething, knownRecord, viewRecord } from '../../virtual-server/decision/known-record.ts';
+import { recordedPrice } from '../../virtual-server/decision/price.ts';
 import { isOverdue } from '../../virtual-server/decision/view.ts';
 import { inWords, verdict } from './readiness.ts';
 
@@ -11,6 +13,12 @@ import { inWords, verdict } from './readiness.ts';
 export function recordOf(object: VirtualServer): ServerRecord | undefined {
   const view = viewRecord(object, []);
   return view.kind === 'foreign' ? view.record : knownRecord(object);
+}
+
+/** Whether the last read has shown the server on, off or dormant. */
+export function powerOf(object: VirtualServer): PowerState {
+  const { isDormant } = recordedPrice(recordOf(object)) ?? {};
+  return powerStateOf(object.status?.serverStatus, isDormant);
 }
 
 /** The server that the object itself holds. */

@@ -2,7 +2,7 @@
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import { eventOf, type EventNote } from '../../controller/conditions.ts';
-import { fieldsOf } from './change-fields.ts';
+import { fieldsOf, readable } from './change-fields.ts';
 import { priceText } from './price.ts';
 
 /** `before`: the record before the read. Undefined unless the operator has sent a change that the server now shows, or that is no longer wanted. */
@@ -19,7 +19,9 @@ export function changedEvent(before: ServerRecord | undefined, after: VirtualSer
     ...(specs?.diskSize === undefined ? [] : [`diskSize ${specs.diskSize}`]),
     ...(price === undefined ? [] : [`price ${priceText(price)}`]),
   ].join(', ');
-  const fields = [...(fieldsOf(sent) ?? [])].map(([field, value]) => `${field} ${value}`).join(', ');
+  const fields = [...(fieldsOf(sent) ?? [])]
+    .map(([field, value]) => `${field} ${readable(value) ?? ''}`.trimEnd())
+    .join(', ');
   const which = fields === '' ? '' : ` (${fields})`;
   const message = `The change of server ${identifier}${which} has ended${shown === '' ? '' : `. The provider shows ${shown}`}`;
   return eventOf({ reason: 'ServerChanged', message });

@@ -103,7 +103,13 @@ export function changeBody(changes: readonly FieldChange[]): ChangeBody {
 }
 
 /** The record is bounded, also if all texts are long and consist of quotes. */
-const short = <V>(value: V): V | string => (typeof value === 'string' ? abridged(value, 32) : value);
+const MAX_TEXT = 32;
+const short = <V>(value: V): V | string => (typeof value === 'string' ? abridged(value, MAX_TEXT) : value);
+
+/** A value of a key as people read it; undefined if it may be abridged. */
+export const readable = (value: Value): string | undefined =>
+  // Where a cut would split a character, the text is one shorter.
+  String(value).length < MAX_TEXT - 1 ? String(value) : undefined;
 
 /** What tells one change from another. */
 export const keyOfChange = (changes: readonly FieldChange[]): string =>

@@ -4,6 +4,7 @@ import { formatRecord } from '../../../src/api/record.ts';
 import type { CatalogServer, ServerCatalog, ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withVerdict } from '../../../src/controller/conditions.ts';
+import { nextCommand } from '../../../src/plugin/commands/orphans.ts';
 import { ageOfLists, unheldIn } from '../../../src/plugin/state/orphans.ts';
 import { storedCatalog } from '../../fixtures/server-catalog.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
@@ -123,5 +124,17 @@ describe('the age of the lists of servers', () => {
       'the list of ServerCatalog default/d may be 5m old, or older if the operator does not run',
     ]);
     expect(ageOfLists([without])).toEqual([]);
+  });
+});
+
+describe('the command that may tell more', () => {
+  it.each([
+    ['read', false, / vpscat --context=c --all vps-operator/],
+    ['read', true, / vpscat --context=c --all-namespaces --all vps-operator/],
+    ['ask', false, / vpscat NAME --context=c --type/],
+    // kubectl patch takes one object of one namespace.
+    ['ask', true, / vpscat NAME --context=c --namespace NAMESPACE --type/],
+  ] as const)('%s, in all namespaces: %s', (next, allNamespaces, command) => {
+    expect(nextCommand({ next }, ' --context=c', allNamespaces)).toEqual([expect.stringMatching(command)]);
   });
 });

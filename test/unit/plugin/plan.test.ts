@@ -176,7 +176,7 @@ describe('the plan for a server', () => {
     ];
     expect([inPlace.verb, order.verb, inPlace.resized]).toEqual(['refuse', 'refuse', undefined]);
     expect(order.detail).toContain(`InvalidSpec: ${says}`);
-    expect(inPlace.detail.endsWith(`: ${order.detail}`)).toBe(true);
+    expect(inPlace.detail).toContain(`: ChangeRefused: ${says}`);
   });
 
   it('does not judge a value that a change in place does not send', () => {
@@ -193,7 +193,7 @@ describe('the plan for a server', () => {
       outcomeOf(before, changedTo(before, spec), sceneOf([before]));
     expect(planned({ product: 'VPSX8' })).toMatchObject({
       verb: 'refuse',
-      detail: expect.stringContaining('InvalidSpec: spec.diskSize 30000 is not offered') as string,
+      detail: expect.stringContaining('ChangeRefused: spec.diskSize 30000 is not offered') as string,
     });
     // The size is smaller than the one that was refused, and larger than the disk.
     expect(planned({ diskSize: 25000 }).verb).toBe('refuse');
@@ -241,10 +241,30 @@ describe('the plan for a server', () => {
       'change',
       expect.stringMatching(/, price 4\.50 → unknown; spec\.product "VPSX99" is not offered; /),
     ]);
+    // The list of images is not compared.
+    const images = { ...LISTS, counts: { products: 0, images: 600, diskSizes: 0 } };
+    const other = outcomeOf(plain, changedTo(plain, { product: 'VPSX99' }), { ...scene, lists: () => images });
+    expect(other.verb).toBe('refuse');
     const sizes = { ...LISTS, counts: { products: 0, images: 0, diskSizes: 600 } };
     const larger = changedTo(plain, { diskSize: 30000 });
     expect(outcomeOf(plain, larger, { ...scene, lists: () => sizes }).verb).toBe('change');
     expect(outcomeOf(plain, larger, { ...scene, lists: () => ({ ...LISTS, counts: undefined }) }).verb).toBe('refuse');
+  });
+
+  it('tells of a change that another policy allows, since the server is not as spec says already', () => {
+    const plain = running({ spec: { product: 'VPSX8' } });
+    const planned = outcomeOf(plain, changedTo(plain, { changePolicy: 'Online' }), sceneOf([plain]));
+    expect(planned).toMatchObject({ verb: 'change', resized: [{ before: { price: 4.5 } }] });
+    expect(planned.detail).toContain('changes server srv1 in place (product): the server keeps running');
+    const same = running();
+    expect(outcomeOf(same, changedTo(same, { changePolicy: 'Online' }), sceneOf([same])).resized).toBeUndefined();
+  });
+
+  it('tells what becomes of the power of a server although its change is refused', () => {
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const refused = outcomeOf(plain, changedTo(plain, { product: 'VPSX99', power: 'Off' }), sceneOf([plain]));
+    expect(refused.verb).toBe('refuse');
+    expect(refused.detail).toMatch(/ChangeRefused: spec\.product "VPSX99" is not offered.*; stops server srv1/);
   });
 
   it('changes no server that is as the manifest says already', () => {
@@ -889,17 +909,27 @@ describe('a template that changes members in place', () => {
 
   it('refuses a value that is not offered, also while the set gets smaller or larger', () => {
     const spec = { changePolicy: 'Online', diskSize: 30000 } as const;
-    const problem = 'InvalidSpec: spec.diskSize 30000 is not offered; nearest valid values: 20480, 40960, 10240, 5120';
+    const problem = 'spec.diskSize 30000 is not offered; nearest valid values: 20480, 40960, 10240, 5120';
     const planned = planOf(spec);
     expect(planned).toMatchObject({ verb: 'refuse', ordered: [], cancelled: [] });
-    expect([planned.resized, planned.detail.endsWith(`; cannot change web-1, web-0 in place: ${problem}`)]).toEqual([
-      undefined,
-      true,
-    ]);
+    const says = `; cannot change web-1, web-0 in place: ChangeRefused: ${problem}`;
+    expect([planned.resized, planned.detail.endsWith(says)]).toEqual([undefined, true]);
     const smaller = planOf(spec, members, { replicas: 1 });
     expect([smaller.verb, smaller.cancelled.map(({ name }) => name)]).toEqual(['refuse', ['web-1']]);
     const larger = planOf(spec, members, { replicas: 3 });
     expect([larger.verb, larger.ordered, larger.detail.split(problem).length]).toEqual(['refuse', [], 2]);
+  });
+
+  it('tells apart members that can and that cannot change', () => {
+    const [first, ...others] = members;
+    if (first === undefined) throw new Error('no member');
+    const large = { ...first, status: { ...first.status, specs: { diskSize: 40960 } } };
+    const planned = planOf({ changePolicy: 'Online', diskSize: 20480 }, [large, ...others]);
+    expect(planned.verb).toBe('refuse');
+    expect(planned.detail).toMatch(
+      /; cannot change web-0 in place: ChangeRefused: a disk cannot get smaller\. Set spec\.diskSize to 40960/,
+    );
+    expect(planned.detail).toMatch(/; changes web-1 in place \(diskSize\): the server keeps running/);
   });
 
   it('notes that nothing was checked without a catalog', () => {

@@ -34,6 +34,9 @@ describe('the Event at the end of a change', () => {
     expect(note('{"cpu_mode":"performance","specs":{"extra_ram":1024}}')).toContain(
       'The change of server srv1 (advanced.cpuMode performance, advanced.extraMemory 1024) has ended. ',
     );
+    // The record has only the start of a long text, and a checksum.
+    const abridged = 'production/frontend-web-3dacb829';
+    expect(note(`{"product":"VPSX8","name":"${abridged}"}`)).toContain('srv1 (product VPSX8, serverName) has');
     expect(note('{"hyperdrive":true}')).toContain('The change of server srv1 has ended. ');
   });
 
