@@ -590,6 +590,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/in-place.test.ts'],
   },
   {
+    name: 'lets a member have what its server has while a request may be under way',
+    file: 'src/virtual-server-set/decision/in-place.ts',
+    find: '(!mayBeChanging(object) && returnsTo(field, object, values))',
+    replace: 'returnsTo(field, object, values)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/in-place.test.ts'],
+  },
+  {
     name: 'names a replacement that would be refused',
     file: 'src/plugin/plan/plan-servers.ts',
     find: 'const problem = orderProblem(object, scene);',

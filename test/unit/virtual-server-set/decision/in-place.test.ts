@@ -351,6 +351,23 @@ describe('a member that differs from the template on its own account', () => {
     expect(ready(planned)?.message).toContain('because this member has spec.changePolicy Never, unlike the template');
   });
 
+  it('takes what its server has already although its own policy forbids the change, but not while a request may be under way', () => {
+    const set = webSet({ replicas: 1, spec: ONLINE });
+    const object = member(set, 0, { ...OLD, changed: { changePolicy: 'Never' } });
+    const showing = (more: object): VirtualServer => ({
+      ...object,
+      status: {
+        ...object.status,
+        product: 'VPSX8',
+        record: { ...object.status?.record, ...more },
+      },
+    });
+    expect(does(planOf(set, [showing({})]))).toEqual(['change web-0']);
+    const changeRequests = { identifier: 'srv1', at: '2026-01-01T00:00:00Z' };
+    const planned = planOf(set, [showing({ changeRequests })]);
+    expect([does(planned), ready(planned)?.reason]).toEqual([[], 'MemberBlocked']);
+  });
+
   it('is neither changed nor replaced if its own disk is larger', () => {
     const larger = {
       ...webSet({ replicas: 1, spec: { changePolicy: 'Online', product: 'VPSX4', diskSize: 20480 } }),
