@@ -7,7 +7,7 @@ import type { Context } from '../../../src/plugin/cluster/context.ts';
 import * as everyday from '../../../src/plugin/commands/everyday.ts';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
-import { readyServer } from '../support/records.ts';
+import { readyServer, recordOf } from '../support/records.ts';
 import { createWorld } from '../support/world.ts';
 
 const folder = usePlugin();
@@ -149,7 +149,7 @@ describe('daily changes', () => {
 
   it('protect, unprotect and extend several servers, and continue after one that does not exist', async () => {
     const world = await createWorld();
-    await readyServer(world, 'web');
+    const web = await readyServer(world, 'web');
     await readyServer(world, 'lab', withSpec({ ttl: '1h' }));
     const plugin = await createPlugin(folder(), world.namespace);
     const run = (...words: string[]) => plugin.kubectl(['vps', ...words]);
@@ -170,6 +170,8 @@ describe('daily changes', () => {
       ) as string,
     });
     // The clock of a ttl began before the object had one.
+    const readyAt = Date.parse(recordOf(web).readyAt ?? '');
+    await world.until(() => Date.now() > readyAt + 1_000, 'the end of the ttl');
     expect(await run('extend', 'web', '--ttl', '1s')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('web would have ended at') as string,
