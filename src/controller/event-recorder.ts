@@ -1,7 +1,7 @@
 /**
  * Writes Events in the background. No step waits for them, and none is repeated within ten minutes unless spec has changed
- * since: what is done twice is told twice. While objects are
- * visited, Events wait, because those who wait for a server or its end wait for the API server too.
+ * since: what is done twice is told twice. While objects are visited, Events wait, because those who wait for a server or its
+ * end wait for the API server too.
  */
 import { hostname } from 'node:os';
 import { MAX_MESSAGE } from '../api/meta.ts';

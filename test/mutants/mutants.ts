@@ -72,8 +72,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'judges what a change in place does not send',
     file: 'src/plugin/plan/plan-servers.ts',
-    find: 'const sent = LISTED.filter((field) => changed.includes(field) || isLeft(field));',
-    replace: 'const sent = LISTED.filter((field) => changed.includes(field) || !isLeft(field));',
+    find: 'const sent = LISTED.filter((field) => changed.includes(field) || isLeft(before, after, field));',
+    replace: 'const sent = LISTED.filter((field) => changed.includes(field) || !isLeft(before, after, field));',
     tests: ['--project', 'unit', 'test/unit/plugin/plan.test.ts'],
   },
   {

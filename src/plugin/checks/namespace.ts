@@ -9,7 +9,15 @@ import { fine, cannotSee, wrong, type CheckFinding } from './checkup.ts';
 import type { ClusterView } from '../cluster/cluster.ts';
 import { CommandError } from '../terminal/failure.ts';
 import { loginCommand } from '../state/login-command.ts';
-import { conditionOf, heldChange, isCurrent, NOT_REPORTED, stalled, type Reported } from '../state/readiness.ts';
+import {
+  conditionOf,
+  heldChange,
+  isCurrent,
+  NOT_REPORTED,
+  paused,
+  stalled,
+  type Reported,
+} from '../state/readiness.ts';
 import { plural } from '../state/totals.ts';
 
 /** The operator reports on a new object within seconds. */
@@ -107,7 +115,9 @@ export function checkObjects({ where }: ClusterView, { servers, sets }: Namespac
 function needs(object: Reported, now: number): string | undefined {
   const cause = stalled(object) ?? heldChange(object);
   if (cause !== undefined) return cause.reason;
-  if (isCurrent(object) && conditionOf(object, 'Ready') !== undefined) return undefined;
+  // The operator looks at no change of spec while the object is paused.
+  const isSeen = isCurrent(object) || paused(object) !== undefined;
+  if (isSeen && conditionOf(object, 'Ready') !== undefined) return undefined;
   return now - changedAt(object) > REPORT_MS ? NOT_REPORTED : undefined;
 }
 

@@ -181,14 +181,13 @@ export function changeInPlaceOf(before: VirtualServer | undefined, after: Virtua
   const edited = orderDifference(before.spec, after.spec);
   const isOtherPolicy = before.spec.changePolicy !== policy;
   const changed = ORDERED_FIELDS.filter((field) => {
-    const difference = differs(before, after, field);
     // Another policy also lets the server become what spec has asked for already.
-    const isLeft = isOtherPolicy && difference === true;
-    if (difference === false || !(edited.includes(field) || isLeft)) return false;
+    const isDue = isOtherPolicy && isLeft(before, after, field);
+    if (differs(before, after, field) === false || !(edited.includes(field) || isDue)) return false;
     const values = { before: before.spec[field], after: after.spec[field], policy };
     if (changesInPlace(field, values)) return true;
     // The disk may not have got the size that the earlier spec asks for.
-    return (isLeft || field === 'diskSize') && changesInPlace(field, { ...values, before: shownIn(before)[field] });
+    return (isDue || field === 'diskSize') && changesInPlace(field, { ...values, before: shownIn(before)[field] });
   });
   if (changed.length === 0) return { text: '' };
   const problem = changeProblem(before, after, changed, scene);
@@ -228,6 +227,11 @@ function differs({ status = {} }: VirtualServer, after: VirtualServer, field: Or
   return differencesOf(after, serverIn(status)).some((difference) => difference.field === field);
 }
 
+/** Whether the server still lacks what an earlier spec asked for. A dormant server may be shown as another product. */
+const isLeft = (before: VirtualServer, after: VirtualServer, field: OrderedField): boolean =>
+  differs(before, after, field) === true &&
+  !returnsTo(field, before, { before: before.spec[field], after: after.spec[field] });
+
 /** What the status shows of the ordered fields that a change may send. */
 const shownIn = ({ status }: Pick<VirtualServer, 'status'>): Partial<Record<OrderedField, unknown>> => ({
   product: status?.product,
@@ -254,11 +258,7 @@ function changeProblem(
   const { status = {} } = before;
   const impossible = differencesOf(after, serverIn(status)).find(({ problem }) => problem !== undefined)?.problem;
   if (impossible !== undefined) return { text: `ChangeRefused: ${impossible}`, isCertain: true };
-  // What an earlier change has not brought is sent too. A dormant server may be shown as another product.
-  const isLeft = (field: OrderedField): boolean =>
-    differs(before, after, field) === true &&
-    !returnsTo(field, before, { before: before.spec[field], after: after.spec[field] });
-  const sent = LISTED.filter((field) => changed.includes(field) || isLeft(field));
+  const sent = LISTED.filter((field) => changed.includes(field) || isLeft(before, after, field));
   if (sent.length === 0) return undefined;
   // An adopted server may have another disk type than a new one would get.
   const { diskType = after.spec.diskType } = status.specs ?? {};

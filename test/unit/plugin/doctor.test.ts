@@ -320,10 +320,22 @@ describe('the objects', () => {
     };
   };
 
+  const halted = (object: VirtualServer): VirtualServer => {
+    const condition = {
+      type: 'Paused',
+      status: 'True' as const,
+      reason: 'Paused',
+      message: '',
+      lastTransitionTime: at(0),
+    };
+    return { ...object, status: { ...object.status, conditions: [...(object.status?.conditions ?? []), condition] } };
+  };
+
   it.each<[string, VirtualServer, string]>([
     ['the operator has reported on its last change', written(-3600, 2), 'none needs you'],
     ['it has just been changed', written(-59, 1), 'none needs you'],
     ['it was changed a minute ago', written(-61, 1), '1 need you: web (NotReported)'],
+    ['it was changed while it was paused', halted(written(-61, 1)), 'none needs you'],
   ])('if %s', (_when, object, says) => {
     const held = { servers: [object], sets: [], catalogs: [] };
     expect(checkObjects(cluster({}), held, NOW)[0]?.message).toBe(`1 server, 0 sets; ${says}`);

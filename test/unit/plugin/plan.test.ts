@@ -258,6 +258,12 @@ describe('the plan for a server', () => {
     expect(planned.detail).toContain('changes server srv1 in place (product): the server keeps running');
     const same = running();
     expect(outcomeOf(same, changedTo(same, { changePolicy: 'Online' }), sceneOf([same])).resized).toBeUndefined();
+    const price = { identifier: 'srv1', amount: 4.5, product: 'VPSX4', diskSize: 10240, isDormant: true as const };
+    const record = { ...HELD, price };
+    const status = { ...same.status, product: 'VPSX-0', record };
+    const dormant = webWith(record, { status, spec: { power: 'Dormant', product: 'VPSX4' } });
+    const awake = outcomeOf(dormant, changedTo(dormant, { changePolicy: 'Online' }), sceneOf([dormant]));
+    expect(awake.resized).toBeUndefined();
   });
 
   it('tells what becomes of the power of a server although its change is refused', () => {
