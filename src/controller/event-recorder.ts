@@ -20,6 +20,8 @@ const REPEAT_MS = 10 * 60_000;
 /** The same for an Event after a change of spec (ms), in case two tools overwrite each other's spec. */
 const REPEAT_AFTER_CHANGE_MS = 1_000;
 const REMEMBERED = 10_000;
+/** The oldest Event is dropped if more wait, such as for an API server that answers none: they take 1 kB of memory each. */
+const MAX_WAITING = 10_000;
 /** Maximum number of concurrent requests: writes of objects need the connections too, and Events can wait. */
 const MAX_IN_FLIGHT = 3;
 /** How long one Event lets visits go first (ms), so that at least three are sent each second. */
@@ -76,6 +78,7 @@ export class EventRecorder {
       if (follows !== undefined && this.#joins(event, follows)) continue;
       this.#waiting.push(event);
       this.#last.set(uid, event);
+      if (this.#waiting.length > MAX_WAITING) this.#drop();
       if (this.#sending >= MAX_IN_FLIGHT) continue;
       this.#sending += 1;
       const sender = this.#send().finally(() => this.#senders.delete(sender));
@@ -93,10 +96,9 @@ export class EventRecorder {
     while (this.#waiting.length > 0) {
       // An Event stays in the line until it is sent, so that the next one about its object can join it.
       if (this.#isBusy()) await this.#yield();
-      const event = this.#waiting.shift();
+      const event = this.#next();
       if (event === undefined) break;
       const { regarding, reason } = event;
-      if (this.#last.get(regarding.uid) === event) this.#last.delete(regarding.uid);
       // The API server accepts no Events in a terminating namespace; the condition and the log carry the same text.
       await this.#events
         .create(event)
@@ -104,6 +106,19 @@ export class EventRecorder {
     }
     // In the same tick that found the queue empty, so that a later Event starts a new sender.
     this.#sending -= 1;
+  }
+
+  /** Takes the oldest one from the line. */
+  #next(): Event | undefined {
+    const event = this.#waiting.shift();
+    const uid = event?.regarding.uid;
+    if (uid !== undefined && this.#last.get(uid) === event) this.#last.delete(uid);
+    return event;
+  }
+
+  #drop(): void {
+    const event = this.#next();
+    this.#log.debug({ ...event?.regarding, reason: event?.reason }, `dropped an Event: over ${MAX_WAITING} waited`);
   }
 
   /** One Event instead of two, if the one before still waits: it keeps its place in the line. */

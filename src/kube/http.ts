@@ -41,7 +41,10 @@ export interface Connections {
   renew(refused: KubeConnection): void;
   /** The next `get` opens new connections instead of these, whose running requests may finish. */
   replace(dispatcher: Dispatcher): void;
-  /** Closes all connections and aborts running requests. */
+  /**
+   * Closes all connections and aborts running requests, except those on replaced connections, which undici lets finish: calls
+   * end at their deadlines, watches by their signals.
+   */
   close(): Promise<void>;
 }
 

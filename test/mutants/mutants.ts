@@ -668,7 +668,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'tells an accepted order in the Event of a server, as if it had not been sent yet',
     file: 'src/controller/event-recorder.ts',
-    find: 'if (this.#last.get(regarding.uid) === event) this.#last.delete(regarding.uid);',
+    find: 'if (uid !== undefined && this.#last.get(uid) === event) this.#last.delete(uid);',
     replace: '',
     tests: ['test/unit/controller/event-recorder.test.ts'],
   },

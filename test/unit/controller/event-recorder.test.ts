@@ -124,6 +124,16 @@ describe('EventRecorder', () => {
     expect(events.map((event) => event.note)).toEqual(Array.from({ length: 20 }, (_, index) => `${index}`));
   });
 
+  it('drops the oldest Events while more than 10,000 wait', async () => {
+    const { recorder, visits, events, lines } = setUp();
+    visits.run = true;
+    const notes = Array.from({ length: 10_002 }, (_, index) => ({ ...note, note: `number ${index}` }));
+    recorder.record(SERVER_KIND, web(), 'park', notes);
+    await recorder.flush();
+    expect([events.length, events[0]?.note, events.at(-1)?.note]).toEqual([10_000, 'number 2', 'number 10001']);
+    expect(lines.filter((line) => line.includes('dropped an Event'))).toHaveLength(2);
+  });
+
   it('sends an Event after the visits', async () => {
     const { recorder, visits, timers, events } = setUp();
     visits.run = true;
