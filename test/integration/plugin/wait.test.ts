@@ -133,7 +133,8 @@ describe('kubectl vps status --watch', () => {
     const fateOf: FateOf = (_, path) => (path.includes('/events') ? 'pass' : (fates.shift() ?? 403));
     const { plugin } = await behind(world, fateOf);
     const { code, stdout, stderr } = await plugin.kubectl(['vps', 'status', 'web', '--watch']);
-    expect([code, stdout.match(/^web in /gm)]).toEqual([1, ['web in ']]);
+    // Whole screens, so that a failure shows what changed.
+    expect([code, stdout.split(/^(?=web in )/m)]).toEqual([1, [expect.stringMatching(/^web in /)]]);
     expect(stderr).toMatch(/^retrying: .*\nkubectl vps: .*403.*\n$/);
   });
 });
