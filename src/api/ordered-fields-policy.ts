@@ -3,7 +3,7 @@
  * server evaluates the rules of a CRD at every write, also of status. Each step of a path there copies the schema of all
  * fields beside it (`Properties` in apiextensions-apiserver 1.36, schema/cel/model), so the rule allocated 240 kB a write.
  */
-import { GROUP, SERVER_PLURAL, VERSION } from './names.ts';
+import { GROUP, RECORD_ANNOTATION, SERVER_PLURAL, VERSION } from './names.ts';
 import {
   MAY_BE_CHANGING,
   ORDERED_FIELDS,
@@ -12,6 +12,7 @@ import {
   policiesFor,
   type OrderedField,
 } from './ordered-fields.ts';
+import { attemptedText } from './record.ts';
 import type { ChangePolicy } from './virtual-server.ts';
 
 export const ORDERED_FIELDS_POLICY = 'vps-operator-ordered-fields';
@@ -20,8 +21,14 @@ const LOCKED =
   'which the order sent, cannot be changed after the server was ordered: make a new VirtualServer with the new values, then delete this one';
 export const ORDERED_FIELDS_MESSAGE = `${ORDERED_FIELDS.join(', ')}, ${LOCKED}`;
 
-/** CEL: the mirror of the record has no attempt. An adopted server has none, and neither has an order that was refused. */
-const NOT_ATTEMPTED = '!oldObject.?status.?record.?attempt.hasValue()';
+/**
+ * CEL: neither copy of the record has an attempt. An adopted server has none, and neither has an order that was refused. The
+ * annotation has it before the order is sent, the mirror only after the answer.
+ */
+const NOT_ATTEMPTED =
+  `!(oldObject.?status.?record.?attempt.hasValue() || ` +
+  `oldObject.metadata.?annotations[?'${RECORD_ANNOTATION}'].orValue('')` +
+  `.matches('${attemptedText("' + oldObject.metadata.uid + '")}'))`;
 
 /**
  * CEL: names of variables, for a field that may change in place: whether the values allow it, whether the server that was read does,

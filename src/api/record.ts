@@ -522,3 +522,10 @@ export function formatRecord(record: StoredRecord): string {
   for (const key of KEYS) if (record[key] !== undefined) known[key] = record[key];
   return JSON.stringify(unknown.length === 0 ? known : { ...known, ...Object.fromEntries(unknown) });
 }
+
+/**
+ * A regular expression, also of RE2, without a backslash: the text of a record of this owner that has an attempt. A record that was
+ * copied from another object has the uid of that one. The text holds attempts of earlier orders too, after the keys up to here.
+ */
+export const attemptedText = (owner: string): string =>
+  `^[{]("format":[0-9]+,)?"owner":"${owner}","mode":"[a-z]+",("account":"[^"]*",)?"attempt":"`;

@@ -15,6 +15,7 @@ import type { Event } from '../../src/kube/kinds.ts';
 import type { DefinitionState } from '../../src/virtual-server/kube.ts';
 import { storedCatalog } from '../fixtures/server-catalog.ts';
 import { lockedDifference } from '../fixtures/locked-fields.ts';
+import { annotatedRecordOf } from '../fixtures/records.ts';
 import type { Manifest } from '../fixtures/virtual-server.ts';
 import { collectMembers } from './garbage-collector.ts';
 import { invalid, ObjectStore, type Change } from './object-store.ts';
@@ -236,8 +237,9 @@ export function notServed(): KubeError {
   return new KubeError('NotFound', 'the server could not find the requested resource', { status: 404 });
 }
 
-/** The policy beside the CRD locks the ordered fields once the record has an attempt, but for changes in place. */
+/** The policy beside the CRD locks the ordered fields once a copy of the record has an attempt, but for changes in place. */
 function validate(before: VirtualServer, { spec }: VirtualServer): void {
-  if (before.status?.record?.attempt === undefined) return;
+  const copies = [before.status?.record, annotatedRecordOf(before)];
+  if (copies.every((record) => record?.attempt === undefined)) return;
   if (lockedDifference(before, spec).length > 0) throw invalid('locked');
 }

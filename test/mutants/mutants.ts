@@ -666,6 +666,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/operations/look.test.ts'],
   },
   {
+    name: 'lets the fields of an order be edited until its answer has come',
+    file: 'src/api/record.ts',
+    find: '"attempt":"`;',
+    replace: '"attempts":"`;',
+    tests: ['test/unit/api/record.test.ts'],
+  },
+  {
+    name: 'locks the fields of an object by the order of another one, whose record was copied',
+    file: 'src/api/record.ts',
+    find: '"owner":"${owner}"',
+    replace: '"owner":"[^"]*"',
+    tests: ['test/unit/api/record.test.ts'],
+  },
+  {
     name: 'tells an accepted order in the Event of a server, as if it had not been sent yet',
     file: 'src/controller/event-recorder.ts',
     find: 'if (uid !== undefined && this.#last.get(uid) === event) this.#last.delete(uid);',

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { structuralSchema } from '../../../src/api/crd.ts';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { ORDERED_FIELDS } from '../../../src/api/ordered-fields.ts';
+import { formatRecord, type StoredRecord } from '../../../src/api/record.ts';
 import { sshKeysSchema } from '../../../src/api/ssh-keys.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
@@ -202,6 +203,25 @@ describe('the lock on the fields of an order', () => {
       `: spec.${field}, which the order sent, cannot be changed after the server was ordered: make a new VirtualServer with the ` +
         'new values, then delete this one',
     );
+  });
+
+  it.each<[string, (uid: string) => object, boolean]>([
+    ['claims an order', (owner) => ({ ...ATTEMPTED.record, format: 2, owner, account: 'a b' }), true],
+    ['claims an order, of the first format', (owner) => ({ ...ATTEMPTED.record, owner }), true],
+    ['claims an order of another object', () => ATTEMPTED.record, false],
+    [
+      'has a failed order alone',
+      (owner) => ({ owner, mode: 'create', failed: [{ attempt: 'a0', identifier: 's' }] }),
+      false,
+    ],
+    ['has an adopted server', (owner) => ({ owner, mode: 'adopt', identifier: 's' }), false],
+  ])('goes by the annotation before there is a status: one that %s', async (_what, recordOf, isLocked) => {
+    const created = await createWith({});
+    const text = formatRecord(recordOf(created.metadata.uid) as StoredRecord);
+    const object = await edit(http, created, { metadata: { annotations: { [RECORD_ANNOTATION]: text } } });
+    const edited = edit(http, object, { spec: { product: 'VPSX8' } });
+    if (isLocked) await expect(edited).rejects.toThrow(': spec.product, which the order sent, cannot be changed');
+    else expect((await edited).spec.product).toBe('VPSX8');
   });
 
   it.each(['\n', '\r\n\n'])('does not mind a line end after a key, which the order did not send: %j', async (end) => {

@@ -129,6 +129,7 @@ describe('a warning', () => {
   beforeAll(async () => {
     await objects.claimed('held');
     await succeed(guarded.operator, statusPatch('held', { status: { record: JSON.parse(RECORD) as object } }));
+    await objects.claimed('sent');
     await objects.create('free');
     const lastTransitionTime = soon(-120_000);
     const condition = { type: 'Ready', status: 'True', reason: 'Available', message: '', lastTransitionTime };
@@ -194,6 +195,11 @@ describe('a warning', () => {
     [
       'other key for a held server',
       edited('held', { apiKeySecretRef: { name: 'b' } }),
+      'apiKeySecretRef changes while',
+    ],
+    [
+      'other key for an order that no status shows yet',
+      edited('sent', { apiKeySecretRef: { name: 'b' } }),
       'apiKeySecretRef changes while',
     ],
   ])('tells of a %s, and the request is accepted', async (_what, request, says) => {

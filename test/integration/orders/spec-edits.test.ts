@@ -1,6 +1,7 @@
 /** What can be edited and when: typos before the create, nothing that was sent after it, everything after a refusal. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
+import { orderIn, publicWorld, WAYS } from '../support/public-service.ts';
 import { readyServer, stalledMessage } from '../support/records.ts';
 import { createWorld } from '../support/world.ts';
 
@@ -21,6 +22,20 @@ describe('a spec that the provider does not offer', () => {
 });
 
 describe('a spec whose server was ordered', () => {
+  it.for(WAYS)('is locked before its status shows the order: %s', async (orders, context) => {
+    const world = await publicWorld(context, { orders });
+    const { faults, ledger } = world.simulator;
+    const slow = faults.inject({ match: orderIn(orders), action: { kind: 'delay', ms: 3_000 } });
+    const { metadata, spec } = await world.create(virtualServer('web'));
+    await expect.poll(() => slow.count).toBe(1);
+    const edit = world.patch('web', { spec: { image: 'debian-12/full' } });
+    await expect(edit).rejects.toThrow(': spec.image, which the order sent, cannot be changed');
+    const asked = await world.get('web');
+    expect([asked?.metadata.uid, asked?.status?.record]).toEqual([metadata.uid, undefined]);
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(ledger.creates()).toMatchObject([{ body: { image: spec.image } }]);
+  });
+
   it('takes effect at once in an operator that was not running during the edit', async () => {
     const world = await createWorld();
     const { status } = await readyServer(world, 'web');

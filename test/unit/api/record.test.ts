@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { formatRecord, mirrorIn, newerRecord, parseRecord, type ServerRecord } from '../../../src/api/record.ts';
+import {
+  attemptedText,
+  formatRecord,
+  mirrorIn,
+  newerRecord,
+  parseRecord,
+  type ServerRecord,
+} from '../../../src/api/record.ts';
 import { without } from '../../../src/base/without.ts';
 import { ATTEMPTED, HELD, KNOWN } from '../../fixtures/decision.ts';
 
@@ -38,6 +45,16 @@ describe('the text of a record', () => {
       expect(parseRecord(JSON.stringify({ ...HELD, task }))).toMatchObject({ ok: false });
     }
   });
+
+  it.each([ATTEMPTED, HELD, KNOWN, { ...HELD, attempt: undefined, failed: [{ attempt: 'a0', identifier: 's' }] }])(
+    'shows by a pattern whether the record has an attempt: %j',
+    (record) => {
+      for (const each of [record, { ...record, format: 2, account: 'some account' }]) {
+        const isAttempted = (owner: string): boolean => new RegExp(attemptedText(owner)).test(formatRecord(each));
+        expect([isAttempted(record.owner), isAttempted('another')]).toEqual([each.attempt !== undefined, false]);
+      }
+    },
+  );
 
   it('is the same for any order of the keys', () => {
     const { owner, mode, ...rest } = HELD;
