@@ -5690,6 +5690,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/plugin/undeletion.test.ts'],
   },
   {
+    name: 'takes a deletion back without what kubectl apply noted, so that a ttl stays that was removed from the manifest',
+    file: 'src/plugin/decisions/undeletion.ts',
+    find: 'const isOwn = (key: string): boolean => key.startsWith(`${GROUP}/`);',
+    replace: 'const isOwn = (key: string): boolean => key.startsWith(`${GROUP}/`) || isKubectls(key);',
+    tests: ['--project', 'unit', 'test/unit/plugin/undeletion.test.ts'],
+  },
+  {
+    name: 'keeps the fields that a GitOps tool owned, so that a ttl stays that was removed from Git',
+    file: 'src/plugin/decisions/field-owners.ts',
+    find: 'others.reduce((rest, { fieldsV1 }) => minus(rest, fieldsV1), own.fieldsV1)',
+    replace: 'own.fieldsV1',
+    tests: ['--project', 'unit', 'test/unit/plugin/field-owners.test.ts'],
+  },
+  {
     name: 'takes a deletion back although the server would be cancelled at once',
     file: 'src/plugin/decisions/undeletion.ts',
     find: 'requireEnd(old, old.spec, where, now);',

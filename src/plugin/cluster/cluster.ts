@@ -41,7 +41,7 @@ interface ClusterOptions extends ClusterFlags {
   onWarning?: ((text: string) => void) | undefined;
 }
 
-const FIELD_MANAGER = 'kubectl-vps';
+export const FIELD_MANAGER = 'kubectl-vps';
 /** How long a user may take to log in where a credential plugin asks for it (ms). */
 const LOGIN_MS = 300_000;
 /** Otherwise the API server drops a field that only a newer CRD has, such as `ttl`, and the user would count on it. */

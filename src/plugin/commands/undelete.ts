@@ -9,7 +9,7 @@ import { expiring } from '../../virtual-server/decision/expiry.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { requireName } from '../cluster/cluster.ts';
 import { agreed, print, tell, type Context } from '../cluster/context.ts';
-import { CommandError, EXIT, MovedError, TerminatingError } from '../terminal/failure.ts';
+import { CommandError, EXIT, MovedError, TerminatingError, TransientError } from '../terminal/failure.ts';
 import { followGoal } from '../screens/follow.ts';
 import { heldServer, mayHold } from '../state/recorded-order.ts';
 import { progressLine } from '../screens/progress.ts';
@@ -37,8 +37,9 @@ export async function undelete(context: Context, name: string, options: Undelete
   if (options.name === name)
     throw new CommandError(EXIT.usage, `--name ${name}: without --name, the name stays the same`);
   let isTold = false;
+  let givesBack = true;
   for (let count = 0; count < MAX_STEPS; count += 1) {
-    const step = await look(context, name, options.name);
+    const step = await look(context, name, options.name, { givesBack });
     if (step === undefined) throw await cluster.noServer(name, 'rollout undo');
     if (step.do === 'end') {
       print(context, [`${step.object.metadata.name} holds server ${clean(heldServer(step.object) ?? '')}`]);
@@ -47,7 +48,8 @@ export async function undelete(context: Context, name: string, options: Undelete
     }
     if (!isTold) tell(context, ['nothing is ordered or cancelled; after an interruption, run the same command again']);
     isTold = true;
-    await take(context, step, name, options);
+    if (step.do === 'give') givesBack = await givenBack(context, step);
+    else await take(context, step, name, options);
   }
   throw new CommandError(EXIT.failed, `the objects of ${name} keep changing: run the same command again`);
 }
@@ -64,15 +66,33 @@ async function look(
   { cluster, now }: Context,
   name: string,
   as: string | undefined,
-  signal?: AbortSignal,
+  { signal, givesBack }: { signal?: AbortSignal; givesBack?: boolean } = {},
 ): Promise<UndeletionStep | undefined> {
   const objects = (await cluster.listOf(SERVER_PLURAL, {}, signal)) as VirtualServer[];
-  return nextStep(objects, name, as, { where: cluster.where, now: now() });
+  return nextStep(objects, name, as, { where: cluster.where, now: now(), givesBack });
+}
+
+/** False if the API server refuses it: the server counts for more than who owns a field. */
+async function givenBack(context: Context, step: Extract<UndeletionStep, { do: 'give' }>): Promise<boolean> {
+  const { name, uid, resourceVersion } = step.object.metadata;
+  const metadata = { uid, resourceVersion, managedFields: step.managedFields };
+  try {
+    await retried(() => context.cluster.changeObject(API_VERSION, SERVER_PLURAL, name, { metadata }));
+    return true;
+  } catch (error) {
+    if (!(error instanceof CommandError) || error instanceof TransientError) throw error;
+    tell(context, [
+      clean(
+        `warning: a field of ${name} that you remove from its manifest may stay, because its owner could not be restored: ${error.message}`,
+      ),
+    ]);
+    return false;
+  }
 }
 
 async function take(
   context: Context,
-  step: Exclude<UndeletionStep, { do: 'end' }>,
+  step: Exclude<UndeletionStep, { do: 'end' | 'give' }>,
   name: string,
   options: UndeleteOptions,
 ) {
@@ -150,7 +170,7 @@ async function untilNext(
   const shownOf = (step: UndeletionStep | undefined): VirtualServer => (step?.do === 'wait' ? step.shown : first.shown);
   const goal = {
     name: as ?? name,
-    look: (signal: AbortSignal) => look(context, name, as, signal),
+    look: (signal: AbortSignal) => look(context, name, as, { signal }),
     isReached: (step: UndeletionStep | undefined) =>
       Promise.resolve(step?.do !== 'wait' || shownOf(step).metadata.uid !== first.shown.metadata.uid),
     progress: (step: UndeletionStep | undefined, isNarrow: boolean) => progressLine(shownOf(step), isNarrow),

@@ -24,6 +24,7 @@ import { hasShorterDelay, takingProblem } from '../../virtual-server/decision/ta
 import { nameProblem } from '../cluster/cluster.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { heldServer } from '../state/recorded-order.ts';
+import { givenBack, ownersOf, ownersSchema } from './field-owners.ts';
 import { isAppliers, type Manifest } from './replacement.ts';
 import { inWords, verdict } from '../state/readiness.ts';
 import { setArgument, setOf } from '../state/set-members.ts';
@@ -36,6 +37,7 @@ const markSchema = z.object({
   labels: entries,
   annotations: entries,
   deletionProtection: z.boolean().optional(),
+  owners: ownersSchema.optional(),
 });
 export type UndeletionMark = z.infer<typeof markSchema>;
 
@@ -60,6 +62,8 @@ export type UndeletionStep =
   /** Name the object that gets the server of this deleted one. */
   | { do: 'name'; object: VirtualServer; manifest: Manifest }
   | { do: 'create'; manifest: Manifest }
+  /** Give the fields of the new object back to the tools that own them. */
+  | { do: 'give'; object: VirtualServer; managedFields: object[] }
   /** Delete the object between, so that it hands its server over. `loses`: what the object after it does not keep. */
   | { do: 'delete'; object: VirtualServer; loses: string[] }
   /** Turn the object between into an ordinary object, which keeps the server. */
@@ -73,14 +77,15 @@ const targetOf = ({ metadata: { annotations } }: VirtualServer): string | undefi
   annotations?.[HAND_OVER_ANNOTATION];
 
 /**
- * `as`: the new name; undefined: the same. `where`: flags such as ` -n team`. `now`: ms since the epoch. Throws CommandError if
+ * `as`: the new name; undefined: the same. `where`: flags such as ` -n team`. `now`: ms since the epoch. `givesBack`: false
+ * after the API server refused that. Throws CommandError if
  * the server cannot be taken back; undefined: there is no such object.
  */
 export function nextStep(
   objects: readonly VirtualServer[],
   name: string,
   as: string | undefined,
-  { where, now }: { where: string; now: number },
+  { where, now, givesBack = true }: { where: string; now: number; givesBack?: boolean | undefined },
 ): UndeletionStep | undefined {
   const named = (wanted: string): VirtualServer | undefined => objects.find(({ metadata }) => metadata.name === wanted);
   const old = named(name);
@@ -132,6 +137,8 @@ export function nextStep(
     return { do: 'create', manifest: restoredOf(between) };
   }
   if (isDying(between)) return { do: 'wait', shown: old, why: `${between.metadata.name} is about to go` };
+  const managedFields = givesBack ? givenBack(old.metadata, undeletionMark(between)?.owners ?? []) : undefined;
+  if (managedFields !== undefined) return { do: 'give', object: old, managedFields };
   const loses = requireTaker(old, between, where, now);
   if (heldServer(between) !== undefined) return { do: 'delete', object: between, loses };
   return { do: 'wait', shown: between, why: 'the operator hands over' };
@@ -297,10 +304,11 @@ function freeName(objects: readonly VirtualServer[], name: string): string {
   }
 }
 
-/** What one object says about itself to the operator, and what kubectl notes, is not for another object. */
-const isOwn = (key: string): boolean => key.startsWith(`${GROUP}/`) || key.startsWith('kubectl.kubernetes.io/');
-/** Nor is what GitOps tools know their objects by for an object with another name. */
-const isOthers = (key: string): boolean => isOwn(key) || isAppliers(key);
+/** What one object says about itself to the operator is not for another object. */
+const isOwn = (key: string): boolean => key.startsWith(`${GROUP}/`);
+const isKubectls = (key: string): boolean => key.startsWith('kubectl.kubernetes.io/');
+/** Nor is what kubectl and GitOps tools note on their objects for an object with another name. */
+const isOthers = (key: string): boolean => isOwn(key) || isKubectls(key) || isAppliers(key);
 
 /**
  * No tool and no set takes this object for its own: it has no labels, owners or annotations of others. It has no protection
@@ -310,10 +318,15 @@ function betweenOf(old: VirtualServer, name: string): Manifest {
   const { labels, annotations, name: oldName, uid } = old.metadata;
   const { deletionProtection } = old.spec;
   const kept = { labels: without(labels, isOwn), annotations: without(annotations, isOwn) };
-  const whole: UndeletionMark = { name: oldName, uid, ...kept, deletionProtection };
-  const text = JSON.stringify(whole);
-  const mark =
-    text.length <= MARK_LENGTH ? text : JSON.stringify({ ...whole, annotations: {} } satisfies UndeletionMark);
+  const least: UndeletionMark = { name: oldName, uid, labels: kept.labels, annotations: {}, deletionProtection };
+  const whole: UndeletionMark[] = [
+    { ...least, annotations: kept.annotations, owners: ownersOf(old.metadata) },
+    { ...least, annotations: kept.annotations },
+    { ...least, annotations: without(kept.annotations, isKubectls) },
+    least,
+  ];
+  const texts = whole.map((mark) => JSON.stringify(mark));
+  const mark = texts.find(({ length }) => length <= MARK_LENGTH) ?? JSON.stringify(least);
   const annotated = { [HAND_OVER_ANNOTATION]: oldName, [UNDELETES_ANNOTATION]: mark, ...markFor(old) };
   const spec = { ...old.spec, deletionProtection: false };
   return { kind: SERVER_KIND, metadata: { name, labels: {}, annotations: annotated }, spec };

@@ -1,6 +1,6 @@
 /** `kubectl vps undelete` and `cancel`: nothing is ordered, nothing is cancelled, whatever interrupts a return. */
 import { describe, expect, it } from 'vitest';
-import { API_VERSION, HAND_OVER_ANNOTATION, SET_KIND } from '../../../src/api/names.ts';
+import { API_VERSION, HAND_OVER_ANNOTATION, SERVER_KIND, SET_KIND } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withAnnotations, withSpec, virtualServer } from '../../fixtures/virtual-server.ts';
 import { annotatedRecordOf } from '../../fixtures/records.ts';
@@ -72,6 +72,52 @@ describe('kubectl vps undelete', () => {
     expect([cancel.code, cancel.stdout]).toEqual([0, 'web is being deleted\n']);
     await world.waitGone('web');
     expect(cancelled(world)).toEqual([held(before)]);
+  });
+
+  it.each([
+    ['kubectl apply', ''],
+    ['a GitOps tool', ' --server-side --field-manager=kustomize-controller'],
+  ])('lets %s remove a field of its own afterwards, and no other', async (_what, how) => {
+    const { world, plugin } = await ready();
+    const manifest = (spec: object): string => {
+      const { spec: base } = virtualServer('web', DELAYED);
+      return JSON.stringify({
+        ...{ apiVersion: API_VERSION, kind: SERVER_KIND, metadata: { name: 'web', labels: { tier: 'front' } } },
+        spec: { ...base, ...spec },
+      });
+    };
+    const apply = (spec: object): Promise<Result> =>
+      plugin.shell(`kubectl apply${how} -f - <<'END'\n${manifest(spec)}\nEND`);
+    expect((await apply({ ttl: '72h' })).code).toBe(0);
+    await world.waitForReason('web', 'Available', 'Ready');
+    const edit = `kubectl patch vps web --type=merge -p '{"spec":{"sshCheck":"Proxy"}}'`;
+    expect((await plugin.shell(edit)).code).toBe(0);
+    await world.delete('web');
+    expect((await plugin.kubectl(['vps', 'undelete', 'web'])).code).toBe(0);
+    expect((await world.get('web'))?.spec).toMatchObject({ ttl: '72h', sshCheck: 'Proxy', deletionDelay: '24h' });
+    const applied = await apply({});
+    expect([applied.code, applied.stderr]).toEqual([0, '']);
+    const { spec, metadata } = (await world.get('web')) ?? {};
+    expect([spec?.ttl, spec?.sshCheck, metadata?.labels]).toEqual([undefined, 'Proxy', { tier: 'front' }]);
+    expect([orders(world), cancelled(world)]).toEqual([1, []]);
+  });
+
+  it('returns the server also if the owners of its fields cannot be restored, and warns', async () => {
+    const world = await createWorld({ flags: FLAGS });
+    const { plugin, proxy } = await pluginBehindProxy(folder(), world);
+    const server = await deleted(world, 'web');
+    let patches = 0;
+    proxy.intercept = ({ method }, response) => {
+      // The first one names the object that gets the server.
+      if (method !== 'PATCH' || (patches += 1) === 1) return false;
+      response.writeHead(422, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ kind: 'Status', code: 422, reason: 'Invalid', message: 'no such owner' }));
+      return true;
+    };
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'undelete', 'web']);
+    expect([code, stdout, patches]).toEqual([0, `web holds server ${server}\n`, 2]);
+    expect(stderr).toMatch(/^warning: a field of web that you remove from its manifest may stay, .*no such owner/m);
+    expect([orders(world), cancelled(world)]).toEqual([1, []]);
   });
 
   it('returns the server of a protected object under the guards, which let no protected object be deleted', async () => {

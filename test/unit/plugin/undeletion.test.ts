@@ -109,6 +109,26 @@ describe('an undeletion', () => {
     });
   });
 
+  const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+  it.each<[what: string, note: number, applied: number, fields: number, kept: string[]]>([
+    ['everything', 10, 10, 1, ['owners', 'note', LAST_APPLIED]],
+    ['no owners of fields', 10, 10, 1_000, ['note', LAST_APPLIED]],
+    ['only the annotations of others', 10, 16_000, 1, ['note']],
+    ['no annotation', 16_000, 10, 1, []],
+  ])('keeps %s if the operator would accept no longer mark', (_what, note, applied, fields, kept) => {
+    const spec = Object.fromEntries(Array.from({ length: fields }, (_, index) => [`f:field-number-${index}`, {}]));
+    const owner = { manager: 'flux', operation: 'Apply', apiVersion: 'v1', fieldsV1: { 'f:spec': spec } };
+    const annotations = { note: 'x'.repeat(note), [LAST_APPLIED]: 'y'.repeat(applied) };
+    const metadata = { ...dying.metadata, annotations, managedFields: [owner] };
+    const step = next([{ ...dying, metadata }]);
+    const text = step?.do === 'name' ? (step.manifest.metadata.annotations[UNDELETES_ANNOTATION] ?? '') : '';
+    expect(text.length).toBeLessThan(16_000);
+    const mark = JSON.parse(text) as { annotations: object; labels: object; owners?: unknown };
+    const keys = [...(mark.owners === undefined ? [] : ['owners']), ...Object.keys(mark.annotations)];
+    expect([keys, mark.labels]).toEqual([kept, dying.metadata.labels]);
+  });
+
   it('removes the protection from the object between before its deletion, and sets it on the next object', () => {
     const step = next([object('web', { own: {}, dying: true, spec: { deletionProtection: true } })]);
     const { metadata, spec } = step?.do === 'name' ? step.manifest : expect.unreachable();
