@@ -296,7 +296,10 @@ describe('docs/reference/kubectl-plugin.md', () => {
   it('plans the manifests of a folder', async () => {
     const { world, type } = await createReader();
     await readyServer(world, 'web');
-    const manifests = [virtualServer('web', withSpec({ sshCheck: 'Proxy' })), virtualServer('db')];
+    const manifests = [virtualServer('web', withSpec({ sshCheck: 'Proxy' })), virtualServer('db')].map((one) => ({
+      ...one,
+      metadata: { ...one.metadata, labels: { team: 'web' } },
+    }));
     await type(
       `mkdir servers; echo '${manifests.map((one) => JSON.stringify(one)).join('\n---\n')}' > servers/all.yaml`,
     );

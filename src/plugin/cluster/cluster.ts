@@ -382,9 +382,7 @@ export class ClusterView {
 
   async #call(options: CallOptions): Promise<unknown> {
     const selector = options.query?.labelSelector;
-    // An empty variable of a script would select everything.
-    if (typeof selector === 'string' && selector.trim() === '')
-      throw new CommandError(EXIT.usage, '--selector is empty: pass labels such as app=shop');
+    if (typeof selector === 'string') requireSelector(selector);
     try {
       return await this.#http.call(options);
     } catch (error) {
@@ -393,6 +391,11 @@ export class ClusterView {
       throw explained(error, this.where);
     }
   }
+}
+
+/** Throws CommandError if it is empty: an empty variable of a script would select everything. */
+export function requireSelector(selector: string): void {
+  if (selector.trim() === '') throw new CommandError(EXIT.usage, '--selector is empty: pass labels such as app=shop');
 }
 
 /** Names that the API server accepts (RFC 1123). */

@@ -1,4 +1,5 @@
 /** The change between two values, as the API server takes it. Pure. */
+import type { ObjectMeta } from '../../api/meta.ts';
 import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
 
 /**
@@ -40,8 +41,12 @@ export function applyPatch(present: unknown, manifest: object): object {
   return withRemovals(lastApplied(present), manifest);
 }
 
-/** True if kubectl has applied the object, so that `kubectl apply --prune` may delete it. */
-export const wasApplied = (present: unknown): boolean => Object.keys(lastApplied(present)).length > 0;
+/** True if kubectl has applied the object, so that `kubectl apply --prune` may delete it, whatever the annotation says. */
+export const wasApplied = ({
+  metadata: { annotations = {} },
+}: {
+  metadata: Pick<ObjectMeta, 'annotations'>;
+}): boolean => Object.hasOwn(annotations, LAST_APPLIED);
 
 function lastApplied(present: unknown): object {
   const { metadata } = present as { metadata?: { annotations?: Record<string, string> } };

@@ -17,6 +17,7 @@ import { readObjects, type Loose } from '../cluster/backups.ts';
 import type { Applied, ClusterView, Tried } from '../cluster/cluster.ts';
 import type { Context } from '../cluster/context.ts';
 import { keyOfNamed, lookAtNamed, type NamedObject, type NamedObjects } from '../cluster/named-objects.ts';
+import { labelSelector, type ManifestLabels, type LabelSelector } from '../flags/label-selector.ts';
 import { ESTIMATE } from '../state/expected-price.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { wasApplied } from '../cluster/merge-patch.ts';
@@ -75,10 +76,11 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
   const { filename, prune, selector, output } = options;
   if (filename.length === 0)
     throw new CommandError(EXIT.usage, 'pass --filename FILE, a folder, or - for standard input');
-  if (prune !== (selector !== undefined))
-    throw new CommandError(EXIT.usage, '--prune and --selector need each other, as for kubectl apply');
-  const { items, unknown, created, provided, ignored } = await manifests(context, options);
-  const namespaces = [...new Set([...items, ...unknown].map(({ namespace }) => namespace))];
+  if (prune && selector === undefined)
+    throw new CommandError(EXIT.usage, '--prune needs --selector, as for kubectl apply');
+  const { items, unknown, created, provided, others, leftOut, ignored } = await manifests(context, options);
+  const pruning = prune ? await namespacesOf(others, cluster) : [];
+  const namespaces = [...new Set([...[...items, ...unknown].map(({ namespace }) => namespace), ...pruning])];
   const around = await surroundings(cluster, namespaces.length === 0 ? [cluster.namespace] : namespaces, context.now());
   const tries: Try[] = [];
   const missing = new Set<string>();
@@ -96,7 +98,7 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
   const named = await lookAtNamed(cluster, present.flatMap(namedIn), provided);
   const scene: Scene = { ...around.scene, ...knownOf(named) };
   const changes = [...tries.map(({ item, tried }) => changeOf(item, tried, scene)), ...unknown];
-  if (selector !== undefined) changes.push(...(await pruned(cluster, { items, namespaces, selector }, scene)));
+  if (prune && selector !== undefined) changes.push(...(await pruned(cluster, { items, namespaces, selector }, scene)));
   const prices = new Map(
     [...new Set(changes.map(({ namespace }) => namespace))].map((namespace) => {
       const before = totalOf(namespace, scene);
@@ -112,7 +114,15 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
   );
   const isEstimated = [...prices.values()].some(({ before, after }) => before.estimated ?? after.estimated);
   const about = isEstimated ? [`about: ${ESTIMATE}`] : [];
-  const notes = [...around.notes, ...unchecked, ...named.notes, ...about, ...limitNotes(changes, scene), ...ignored];
+  const notes = [
+    ...leftOut,
+    ...around.notes,
+    ...unchecked,
+    ...named.notes,
+    ...about,
+    ...limitNotes(changes, scene),
+    ...ignored,
+  ];
   const report: PlanReport = { changes, prices, notes };
   terminal.out.write(render(report, output, terminal.paint));
   const refused = changes.filter(({ verb }) => verb === 'refuse').length;
@@ -123,16 +133,28 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
 
 async function manifests(
   { cluster, terminal }: Context,
-  { filename, recursive }: PlanOptions,
+  { filename, recursive, selector }: PlanOptions,
 ): Promise<{
   items: Item[];
   unknown: PlannedChange[];
   created: Set<unknown>;
   provided: Set<string>;
+  others: Loose[];
+  /** Lines about what the selector leaves out, and about what the plan does not look at. */
+  leftOut: string[];
   ignored: string[];
 }> {
-  const found: [Loose, string][] = [];
-  for (const file of filename) found.push(...(await readObjects(file, terminal.input, recursive)));
+  const isSelected = selector === undefined ? undefined : labelSelector(selector);
+  const read: [Loose, string][] = [];
+  for (const file of filename) read.push(...(await readObjects(file, terminal.input, recursive)));
+  if (read.length === 0) throw new CommandError(EXIT.usage, `--filename ${filename.join(', ')} contains no object`);
+  const found = isSelected === undefined ? read : read.filter(([object]) => isApplied(object, isSelected));
+  if (found.length === 0)
+    throw new CommandError(
+      EXIT.usage,
+      `--selector ${selector} leaves out all manifests (${kindsOf(read.map(([object]) => object))}): kubectl apply would apply and prune nothing`,
+    );
+  const left = read.filter((one) => !found.includes(one)).map(([object]) => object);
   const items: Item[] = [];
   /** Of our group, with a mistyped kind or version: kubectl apply would stop, and no server would be ordered. */
   const unknown: PlannedChange[] = [];
@@ -140,21 +162,21 @@ async function manifests(
   const created = new Set<unknown>();
   /** Keys of the Secrets and ConfigMaps that the manifests lead to, also by way of another kind, such as SealedSecret. */
   const provided = new Set<string>();
-  const others = new Map<string, number>();
+  const others: Loose[] = [];
   for (const [object, file] of found) {
     const { apiVersion, kind, metadata } = object;
-    const word = typeof kind === 'string' ? kind : 'without a kind';
-    const isOurs = typeof apiVersion === 'string' && apiVersion.startsWith(`${GROUP}/`);
+    const word = kindOf(object);
+    const isOurs = isOfGroup(object);
     const isKnown = Object.hasOwn(KINDS, word);
     if (isOurs && (!isKnown || apiVersion !== API_VERSION)) {
       const name = typeof metadata?.name === 'string' ? metadata.name : '';
       const place = { namespace: namespaceOf(metadata ?? {}, cluster), name };
-      const detail = isKnown ? `no version "${apiVersion}": use ${API_VERSION}` : unknownKind(word);
+      const detail = isKnown ? `no version "${String(apiVersion)}": use ${API_VERSION}` : unknownKind(word);
       unknown.push({ kind: word, ...place, ordered: [], cancelled: [], verb: 'refuse', detail });
       continue;
     }
     if (!isOurs) {
-      others.set(word, (others.get(word) ?? 0) + 1);
+      others.push(object);
       if (apiVersion === 'v1' && kind === 'Namespace') created.add(metadata?.name);
       const made = (['Secret', 'ConfigMap'] as const).find((one) => word.endsWith(one));
       if (made !== undefined && typeof metadata?.name === 'string')
@@ -165,15 +187,55 @@ async function manifests(
       throw new CommandError(EXIT.usage, `--filename ${file}: a ${word} has no metadata.name`);
     items.push({ kind: word, namespace: namespaceOf(metadata, cluster), manifest: object as Applied });
   }
-  if (found.length === 0) throw new CommandError(EXIT.usage, `--filename ${filename.join(', ')} contains no object`);
-  const counts = [...others].map(([kind, count]) => `${count} ${kind}`);
   return {
     items,
     unknown,
     created,
     provided,
-    ignored: counts.length === 0 ? [] : [`not examined: ${counts.join(', ')}`],
+    others,
+    leftOut: left.length === 0 ? [] : [`left out by --selector ${selector}, as by kubectl apply: ${kindsOf(left)}`],
+    ignored: others.length === 0 ? [] : [`not examined: ${kindsOf(others)}`],
   };
+}
+
+const kindOf = ({ kind }: Loose): string => (typeof kind === 'string' ? kind : 'without a kind');
+
+/** Such as `2 VirtualServer, 1 Secret`. */
+function kindsOf(objects: readonly Loose[]): string {
+  const counts = new Map<string, number>();
+  for (const kind of objects.map(kindOf)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ');
+}
+
+const isOfGroup = ({ apiVersion }: Loose): boolean =>
+  typeof apiVersion === 'string' && apiVersion.startsWith(`${GROUP}/`);
+
+/** Whether `kubectl apply --selector` applies the manifest, or stops at it: at a kind that it does not know, and at a label that is no text. */
+function isApplied(object: Loose, isSelected: LabelSelector): boolean {
+  if (isOfGroup(object) && !(Object.hasOwn(KINDS, kindOf(object)) && object.apiVersion === API_VERSION)) return true;
+  const labels = Object.entries(object.metadata?.labels ?? {}).filter(([, value]) => value !== null);
+  if (labels.some(([, value]) => typeof value !== 'string')) return true;
+  return isSelected(Object.fromEntries(labels) as ManifestLabels);
+}
+
+/** The namespaces of these objects, in which `kubectl apply --prune` looks for objects of every kind; none for a Namespace itself. */
+async function namespacesOf(objects: readonly Loose[], cluster: ClusterView): Promise<string[]> {
+  const found: string[] = [];
+  for (const object of objects) {
+    if (await isNamespaced(object, cluster)) found.push(namespaceOf(object.metadata ?? {}, cluster));
+  }
+  return found;
+}
+
+/** True if the API server cannot tell: a plan may show too many deletions, and never too few. */
+async function isNamespaced({ apiVersion, kind }: Loose, cluster: ClusterView): Promise<boolean> {
+  if (typeof apiVersion !== 'string') return true;
+  const [group = '', version] = apiVersion.split('/').map(encodeURIComponent);
+  const path = version === undefined ? `/api/${group}` : `/apis/${group}/${version}`;
+  const { resources = [] } = (await cluster.ask({ path }).catch(() => ({}))) as {
+    resources?: { kind: string; namespaced: boolean }[];
+  };
+  return resources.find((one) => one.kind === kind)?.namespaced ?? true;
 }
 
 function unknownKind(word: string): string {

@@ -17,7 +17,7 @@ export function addPlan(program: Command, run: Run, exitWith: (code: number) => 
     .option('-f, --filename <file>', 'manifest, folder of manifests, or - for standard input; repeatable', collect, [])
     .option('-R, --recursive', 'also read the folders in a folder', false)
     .option('--prune', 'also plan to delete what kubectl has applied and no manifest has; with --selector', false)
-    .option('-l, --selector <selector>', 'with --prune: select the objects by label, as for kubectl apply')
+    .option('-l, --selector <selector>', 'select manifests, and with --prune objects, by label, as for kubectl apply')
     .option('--detailed-exitcode', 'exit with code 2 if there is something to do', false)
     .addOption(new Option('-o, --output <format>', 'output format').choices(PLAN_FORMATS).default('text'))
     .allowExcessArguments()

@@ -6,12 +6,13 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import {
   ADOPT_ANNOTATION,
   API_VERSION,
   GROUP,
+  SERVER_KIND,
   SERVER_PLURAL,
   SET_KIND,
   USER_DATA_SECRET_TYPE,
@@ -110,11 +111,11 @@ it('shows what each manifest would do, changes nothing, and exits as documented'
       virtualServer('new'),
       virtualServer('large', withSpec({ diskSize: 20480 })),
       virtualServer('adopted', withAnnotations({ [ADOPT_ANNOTATION]: identifier })),
-    ],
+    ].map(labelled),
     'deeper/more.json': JSON.stringify({
       apiVersion: 'v1',
       kind: 'List',
-      items: [{ apiVersion: 'v1', kind: 'Service' }],
+      items: [{ apiVersion: 'v1', kind: 'Service', metadata: { labels: { set: 'a' } } }],
     }),
   });
   const before = await stateOf(world);
@@ -147,6 +148,97 @@ it('shows what each manifest would do, changes nothing, and exits as documented'
   for (const words of [['-f', join(path, 'none.yaml')], ['--nonsense'], []]) expect(await detailed(...words)).toBe(1);
   expect(await stateOf(world)).toBe(before);
   await world.patch('guarded', { spec: { deletionProtection: false } });
+});
+
+describe('a selector', () => {
+  const TEAM = { team: 'a' };
+  /** What a plan says of an object that `kubectl apply` reports so. */
+  const VERBS: Record<string, readonly string[]> = {
+    created: ['order', 'refuse'],
+    configured: ['change'],
+    unchanged: ['none'],
+    pruned: ['cancel', 'delete', 'release'],
+  };
+
+  it('leaves out what kubectl apply leaves out, and dooms what it prunes', async () => {
+    const { world, plugin } = await guardedWorld();
+    const [visited, unvisited] = ['b', 'c'].map((letter) => `${world.namespace}-${letter}`) as [string, string];
+    for (const name of [visited, unvisited]) await succeed(guarded.admin, ['create', 'namespace', name]);
+    const within = (name: string, labels = {}, namespace = world.namespace) => {
+      const manifest = virtualServer(name);
+      return { ...manifest, metadata: { ...manifest.metadata, namespace, labels } };
+    };
+    const configMap = (namespace: string, labels = {}) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'settings', namespace, labels },
+    });
+    const kubectl = async (...words: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await plugin.kubectl(words);
+      expect(code, stderr).toBe(0);
+      return stdout;
+    };
+    const marked = within('marked', TEAM);
+    const last = { 'kubectl.kubernetes.io/last-applied-configuration': '{}' };
+    const before = await folderOf({
+      'applied.yaml': [
+        ...[within('old', TEAM), within('same', TEAM)],
+        ...[within('beside', TEAM, visited), within('far', TEAM, unvisited)],
+      ],
+      'created.yaml': [within('made', TEAM), { ...marked, metadata: { ...marked.metadata, annotations: last } }],
+    });
+    onTestFinished(async () => {
+      await succeed(guarded.admin, ['delete', 'namespace', visited, unvisited, '--wait=false']);
+    });
+    await kubectl('apply', '-f', join(before, 'applied.yaml'));
+    await kubectl('create', '-f', join(before, 'created.yaml'));
+    await world.waitForReason('old', 'Available', 'Ready');
+    await world.visited('old');
+    const path = await folderOf({
+      'all.yaml': [
+        within('old'),
+        within('same', TEAM),
+        within('lab1', TEAM),
+        within('lab2'),
+        configMap(visited, TEAM),
+        configMap(unvisited),
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name: unvisited, labels: TEAM } },
+      ],
+    });
+    const by = async (...flags: string[]) => {
+      const allowed = flags.includes('--prune') ? [`--prune-allowlist=${API_VERSION}/${SERVER_KIND}`] : [];
+      const said = await kubectl('apply', '-f', path, ...flags, ...allowed, '--dry-run=server');
+      const lines = [...said.matchAll(/^virtualserver\S*\/(\S+) (\w+)/gm)];
+      const applied = Object.fromEntries(lines.map(([, name = '', verb = '']) => [name, verb]));
+      const { plan } = await planned(plugin, '-f', path, ...flags);
+      const shown = verbs(plan);
+      const likened = Object.entries(shown).map(([name, verb]) => {
+        const [likely] = Object.entries(VERBS).find(([, all]) => all.includes(verb)) ?? [verb];
+        return [name, likely];
+      });
+      return { applied, plan, likened: Object.fromEntries(likened) as Record<string, string> };
+    };
+    const left = 'left out by --selector team=a, as by kubectl apply: 2 VirtualServer, 1 ConfigMap';
+
+    const applies = { same: 'unchanged', lab1: 'created' };
+    const selected = await by('-l', 'team=a');
+    expect(selected.applied).toEqual(applies);
+    expect(selected.likened).toEqual(applies);
+    expect(selected.plan.notes).toContain(left);
+
+    const prunes = { ...applies, old: 'pruned', marked: 'pruned', beside: 'pruned' };
+    const pruned = await by('--prune', '-l', 'team=a');
+    expect(pruned.applied).toEqual(prunes);
+    expect(pruned.likened).toEqual(prunes);
+    expect(verbs(pruned.plan).old).toBe('cancel');
+    expect(pruned.plan.notes).toContain(left);
+
+    const nothing = ['-f', path, '--prune', '-l', 'team=z'];
+    expect((await plugin.kubectl(['apply', ...nothing, '--dry-run=server'])).stderr).toContain('no objects passed');
+    const { code, stderr } = await plugin.kubectl(['vps', 'plan', ...nothing]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('--selector team=z leaves out all manifests (4 VirtualServer, 2 ConfigMap, 1 Namespace)');
+  });
 });
 
 it('plans the servers of a namespace that the same manifests create', async () => {

@@ -19,6 +19,9 @@ const MISTAKES: (readonly [flag: string, ...call: string[]])[] = [
   ['--selector', 'inventory', '-l', 'a=b=c'],
   ['--selector', 'adopt', '--from-record', '-l', 'a=b=c', '--yes'],
   ['--selector', 'plan', '--prune', '-l', 'a=b=c', '-f', 'FILE'],
+  ['--selector', 'plan', '-l', 'a=b=c', '-f', 'FILE'],
+  ['--selector', 'plan', '-l', '', '-f', 'FILE'],
+  ['--prune', 'plan', '--prune', '-f', 'FILE'],
   ...['list', 'stop', 'protect', 'ssh-config', 'inventory'].map(
     (command) => ['--selector', command, '-l', ''] as const,
   ),

@@ -1036,6 +1036,7 @@ describe('the patch of an apply', () => {
     });
     expect(wasApplied(present)).toBe(true);
     expect(wasApplied({ metadata: {} })).toBe(false);
+    expect(wasApplied({ metadata: { annotations: { [LAST]: '{}' } } })).toBe(true);
     expect(applyPatch({ metadata: { annotations: { [LAST]: '{' } } }, manifest)).toEqual(manifest);
   });
 });
