@@ -20,7 +20,7 @@ import { quoted } from '../../base/text.ts';
 import { adviceOn, resolveSteps, type Case } from '../../virtual-server/decision/advice.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { loginCommand } from './login-command.ts';
-import { orderOf, unseenServer } from './recorded-order.ts';
+import { heldServer, orderOf, unseenServer, type OrderState } from './recorded-order.ts';
 import { NOT_REPORTED, paused, serverReadiness, stalled } from './readiness.ts';
 import { setArgument, setOf } from './set-members.ts';
 
@@ -154,10 +154,31 @@ function ownCommand(command: Command, object: VirtualServer, where: string): str
     case CANCEL_NOW_ANNOTATION:
       return `kubectl vps cancel ${name}${where} --now`;
     case SERVER_GONE_ANNOTATION:
-      return `kubectl vps resolve ${name}${where} --gone`;
+      // During other reasons, `resolve --gone` refuses the answer, which the operator takes from the annotation.
+      return unseenServer(object) === undefined ? undefined : `kubectl vps resolve ${name}${where} --gone`;
     default:
       return undefined;
   }
+}
+
+/**
+ * The steps as lines, without those that `resolve` and `adopt` would refuse: a status can be older than the order, and the order may then
+ * still be answered. A text that only leads to such a command goes with it.
+ */
+function linesOf(steps: readonly Advice[], object: VirtualServer, where: string, order: OrderState): string[] {
+  const { attempt } = knownRecord(object) ?? {};
+  const isAwaited = order.kind === 'notYet';
+  const isRefused = ({ command }: Advice): boolean => {
+    if (command?.verb !== 'annotate') return false;
+    if (command.annotation === ADOPT_ANNOTATION) return isAwaited || heldServer(object) !== undefined;
+    return isAwaited && command.annotation === NOT_CREATED_ANNOTATION && command.value === attempt;
+  };
+  const kept = steps.filter((step) => !isRefused(step));
+  const lines = (kept.length === steps.length ? kept : kept.filter(({ command }) => command !== undefined)).map(
+    (step) => lineOf(step, object, where),
+  );
+  if (!isAwaited || kept.length === steps.length) return lines;
+  return [`kubectl vps wait ${object.metadata.name}${where}   # the order may still be answered`, ...lines];
 }
 
 /** The page of the reason; for a reason that only the plugin gives, its own page. */
@@ -175,11 +196,11 @@ const OF_READY = ['Ready', 'Reconciling', 'Stalled', 'Paused'];
 export function nextSteps(object: VirtualServer, where: string, now: number): string[] {
   const { conditions = [] } = object.status ?? {};
   const verdict = stalled(object) ?? serverReadiness(object);
-  const isOpen = orderOf(object, now).kind === 'open';
+  const order = orderOf(object, now);
   const stepsOn = ({ reason, subject }: { reason: string; subject?: string }): string[] => {
     const about: Case = { object, record: knownRecord(object), subject, now };
-    const open = isOpen && reason === verdict.reason ? resolveSteps(about) : [];
-    const lines = [...open, ...adviceOn(reason, about)].map((step) => lineOf(step, object, where));
+    const open = order.kind === 'open' && reason === verdict.reason ? resolveSteps(about) : [];
+    const lines = linesOf([...open, ...adviceOn(reason, about)], object, where, order);
     return [...lines, ...(MORE[reason as AnyReason]?.(object, where) ?? [])];
   };
   const others = conditions.filter((other) => !OF_READY.includes(other.type) && stepsOn(other).length > 0);

@@ -30,6 +30,7 @@ function standing({ reason, type = 'Stalled', record, mirror = record, annotatio
     reason,
     message: 'why',
     ...(reason === 'IdentityUnproven' && { subject: 'vs1@00:00:5e:00:53:ff' }),
+    ...(reason === 'IdentifierTaken' && { subject: 'vs2' }),
     lastTransitionTime: CLAIMED,
     observedGeneration: 1,
   });
@@ -125,6 +126,32 @@ describe('an order without a server', () => {
     }
   });
 
+  it.each(['IdentifierInUse', 'AdoptInvalid', 'CreateOutcomeUnknown', 'TaskInUse'])(
+    'is not to be answered for while the status is older than the order: %s',
+    (reason) => {
+      for (const record of [LOST, TASK]) {
+        const object = standing({ reason, record, mirror: {} });
+        expect(orderOf(object, SOON).kind).toBe('notYet');
+        expect(nextSteps(object, '', SOON)).toEqual([
+          'kubectl vps wait web   # the order may still be answered',
+          `# more: ${reasonPage(reason)}`,
+        ]);
+      }
+    },
+  );
+
+  it('is not to be replaced by an adoption once its server has an identifier, which a later status shows', () => {
+    const object = standing({ reason: 'IdentifierTaken', record: { ...TASK, identifier: 'vs1' } });
+    expect(nextSteps(object, '', SOON).join('\n')).not.toContain('kubectl vps adopt');
+    const unordered = standing({ reason: 'IdentifierTaken', record: {} });
+    expect(nextSteps(unordered, '', SOON).join('\n')).toContain('kubectl vps adopt web vs2');
+  });
+
+  it('is to be answered for again once the status covers it', () => {
+    const steps = nextSteps(standing({ reason: 'IdentifierInUse', record: LOST }), '', SOON).join('\n');
+    expect(steps).toMatch(/resolve web --adopt IDENTIFIER .*\n.*resolve web --not-created/);
+  });
+
   it('is none if a server is known, or if the record belongs to another object', () => {
     expect(orderOf(standing({ reason: 'ServerMissing', record: { ...TASK, identifier: 'vs1' } }), LATER)).toEqual({
       kind: 'none',
@@ -164,6 +191,13 @@ describe('a server that the operator cannot see', () => {
 
   it.each(['Available', 'SecretNotFound', 'ProviderUnavailable'])('is undefined with the reason %s', (reason) => {
     expect(unseenServer(standing({ reason, record: HELD }))).toBeUndefined();
+  });
+
+  it('is reported with the annotation itself where the command refuses: during a deletion without answers', () => {
+    const object = standing({ reason: 'ProviderUnavailable', record: HELD });
+    const deleting = { ...object, metadata: { ...object.metadata, deletionTimestamp: CLAIMED } };
+    const [first] = nextSteps(deleting, ' -n team', SOON);
+    expect(first).toMatch(/^kubectl annotate --overwrite vps web -n team vps-operator.dev\/server-gone=vs1 /);
   });
 
   it('is defined while the object stays Ready', () => {
