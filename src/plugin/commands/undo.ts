@@ -14,6 +14,9 @@ import { columns } from '../terminal/table.ts';
 import { clean } from '../terminal/terminal.ts';
 import { nextOf, requireAlive } from './rollout.ts';
 
+/** How the operator names revisions: `shortName` in virtual-server-set/decision/template.ts. */
+const REVISION = /^[0-9a-f]{8}$/;
+
 export interface UndoOptions {
   /** Short name; default: the newest revision that the template does not have. */
   toRevision?: string | undefined;
@@ -85,5 +88,7 @@ function named(set: VirtualServerSet, name: string): Revision {
   if (found !== undefined) return found;
   const names = revisions.map(({ revision }) => revision).join(', ');
   const known = names === '' ? 'it has none' : `it has ${names}`;
-  throw new CommandError(EXIT.failed, `${set.metadata.name} has no revision ${JSON.stringify(name)}; ${known}`);
+  // Another version of the operator may name them otherwise, so the form counts only for a name that the set does not have.
+  const code = REVISION.test(name) ? EXIT.failed : EXIT.usage;
+  throw new CommandError(code, `${set.metadata.name} has no revision ${JSON.stringify(name)}; ${known}`);
 }

@@ -370,6 +370,9 @@ const isEmpty = (value: unknown): boolean =>
 /** A flag of a few letters is close to many others, such as --as, which makes you another user. */
 const GUESS = /(?<=unknown option '--?\w{1,3}')\n\(Did you mean [^)]*\)/;
 
+/** The object can then be deleted. */
+const KEEP_SERVER = `kubectl patch vps NAME --type=merge --patch='{"spec":{"deletionPolicy":"Retain"}}'`;
+
 /** Commands of other tools. By its letters alone, `delete` is closest to `undelete`, which is the opposite. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   ps: 'kubectl vps list',
@@ -380,6 +383,14 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   order: 'kubectl vps new',
   delete: 'kubectl vps cancel',
   rm: 'kubectl vps cancel',
+  remove: 'kubectl vps cancel',
+  destroy: 'kubectl vps cancel',
+  terminate: 'kubectl vps cancel',
+  release: KEEP_SERVER,
+  retain: KEEP_SERVER,
+  undo: 'kubectl vps undelete NAME, or kubectl vps rollout undo SET',
+  shutdown: 'kubectl vps stop',
+  wake: 'kubectl vps start',
   price: 'kubectl vps catalog',
   prices: 'kubectl vps catalog',
   restart: 'kubectl vps reboot',

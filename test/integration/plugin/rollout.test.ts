@@ -259,10 +259,16 @@ describe('kubectl vps rollout undo', () => {
     expect([image, sshKeysFrom]).toEqual([OLD, undefined]);
     expect((await run(oldest[0] ?? '')).stdout).toBe(`web already has revision ${oldest[0]}\n`);
     const names = rows.map(([name]) => name).join(', ');
-    expect(await run('1')).toMatchObject({
-      code: 1,
-      stderr: `kubectl vps: web has no revision "1"; it has ${names}\n`,
-    });
+    // Only a name that no revision can have is a mistake in the call.
+    for (const [revision, code] of [
+      ['deadbeef', 1],
+      ['1', 2],
+      ['DEADBEEF', 2],
+    ] as const)
+      expect(await run(revision)).toMatchObject({
+        code,
+        stderr: `kubectl vps: web has no revision "${revision}"; it has ${names}\n`,
+      });
     const data = await plugin.kubectl(['vps', 'rollout', 'history', 'web', '-o', 'yaml']);
     expect((parse(data.stdout) as { revision: string }[]).map(({ revision }) => revision).join(', ')).toBe(names);
   });

@@ -331,6 +331,12 @@ describe('the plugin, if it cannot do its work', () => {
       const said = `kubectl vps: unknown command "${typed}"\n  did you mean kubectl vps ${meant}?\n`;
       expect(await code(typed)).toEqual([2, expect.stringContaining(said)]);
     }
+    for (const [typed, meant] of [
+      ['release', `kubectl patch vps NAME --type=merge --patch='{"spec":{"deletionPolicy":"Retain"}}'?`],
+      ['undo', 'kubectl vps undelete NAME, or kubectl vps rollout undo SET?'],
+      ['remove', 'kubectl vps cancel?'],
+    ] as const)
+      expect(await code(typed)).toEqual([2, expect.stringContaining(`\n  did you mean ${meant}\n`)]);
     expect((await code('status', '--nonsense'))[0]).toBe(2);
     expect((await code('--version'))[0]).toBe(0);
 
