@@ -5,7 +5,15 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ClusterView } from '../cluster/cluster.ts';
 import { agreed, print, tell, type Context } from '../cluster/context.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
-import { heldServer, orderOf, recordOf, unreadable, unseenServer, type OrderState } from '../state/recorded-order.ts';
+import {
+  heldServer,
+  holding,
+  orderOf,
+  recordOf,
+  unreadable,
+  unseenServer,
+  type OrderState,
+} from '../state/recorded-order.ts';
 import { inWords, verdict } from '../state/readiness.ts';
 import { clean } from '../terminal/terminal.ts';
 import { requestText } from '../state/requested.ts';
@@ -69,17 +77,16 @@ export function requireIdentifier(identifier: string): void {
 export async function take(context: Context, object: VirtualServer, identifier: string, yes: boolean): Promise<void> {
   const { cluster } = context;
   const { name } = object.metadata;
-  const held = heldServer(object);
-  if (held === identifier) {
-    print(context, [`${name} already holds server ${clean(identifier)}`]);
-    return;
-  }
+  const held = holding(object);
   if (held !== undefined) {
-    throw new CommandError(
-      EXIT.failed,
-      `${name} already holds server ${clean(held)}: create another object for another server`,
-      [`kubectl vps new OTHER-NAME --adopt IDENTIFIER${cluster.where}`],
-    );
+    const already = `${name} already ${clean(held)}`;
+    if (heldServer(object) === identifier) {
+      print(context, [already]);
+      return;
+    }
+    throw new CommandError(EXIT.failed, `${already}: create another object for another server`, [
+      `kubectl vps new OTHER-NAME --adopt IDENTIFIER${cluster.where}`,
+    ]);
   }
   tell(context, known(object));
   const question = `Does server ${clean(identifier)} belong to ${name}? ${fateOf(object)}`;
@@ -109,8 +116,8 @@ export function requireOpenOrder(
   if (order.kind === 'notYet') {
     throw new CommandError(EXIT.failed, `not yet: ${order.why}`, [`kubectl vps wait ${name}${cluster.where}`]);
   }
-  const held = heldServer(object);
-  const holds = held === undefined ? '' : ` and holds server ${clean(held)}`;
+  const held = holding(object);
+  const holds = held === undefined ? '' : ` and ${clean(held)}`;
   const gone = `kubectl vps resolve ${name}${cluster.where} --gone   # you checked: the server no longer exists`;
   throw new CommandError(EXIT.failed, `nothing to resolve: ${name} is ${verdict(object).reason}${holds}`, [
     ...(unseenServer(object) === undefined ? [] : [gone]),

@@ -5,7 +5,7 @@ import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { viewRecord } from '../../virtual-server/decision/known-record.ts';
 import type { ListedAdoption, ListedServer } from '../flags/csv.ts';
-import { heldServer, orderOf, recordOf } from '../state/recorded-order.ts';
+import { heldServer, holding, orderOf, recordOf } from '../state/recorded-order.ts';
 import { verdict } from '../state/readiness.ts';
 
 export type RowOutcome =
@@ -79,9 +79,11 @@ function adoption(
   if (deletionTimestamp !== undefined) return ['refused', 'is being deleted: adopting the server now could cancel it'];
   if (expiredAt !== undefined) return ['refused', `its server expired at ${expiredAt}: delete the object`];
   if (isOver(object, now)) return OVER;
-  const held = heldServer(object);
-  if (isSameIdentifier(held, identifier)) return ['done', 'already holds the server'];
-  if (held !== undefined) return ['refused', `already holds server ${held}`];
+  const held = holding(object);
+  if (held !== undefined)
+    return isSameIdentifier(heldServer(object), identifier)
+      ? ['done', 'already holds the server']
+      : ['refused', `already ${held}`];
   if (holder !== undefined && holder.metadata.uid !== uid) {
     return ['refused', `${holder.metadata.namespace}/${holder.metadata.name} holds the server`];
   }

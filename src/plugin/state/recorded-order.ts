@@ -1,7 +1,7 @@
 /** Reads the operator's record of an object, and decides whether the user can resolve its order. Pure. */
 import { hasTrait } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../api/names.ts';
-import { mirrorIn, phaseOf, type ServerRecord } from '../../api/record.ts';
+import { isNamed, mirrorIn, phaseOf, type ServerRecord } from '../../api/record.ts';
 import { powerStateOf, type PowerState } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { holdsSomething, knownRecord, viewRecord } from '../../virtual-server/decision/known-record.ts';
@@ -25,6 +25,15 @@ export function powerOf(object: VirtualServer): PowerState {
 export function heldServer(object: VirtualServer): string | undefined {
   const view = viewRecord(object, []);
   return view.kind === 'own' ? view.record.identifier : undefined;
+}
+
+/** What the object does with the server that it holds; an order under an identifier names a server that may not exist. */
+export function holding(object: VirtualServer): string | undefined {
+  const view = viewRecord(object, []);
+  if (view.kind !== 'own' || view.record.identifier === undefined) return undefined;
+  return isNamed(view.record)
+    ? `has ordered server ${view.record.identifier}, which the provider has not shown yet`
+    : `holds server ${view.record.identifier}`;
 }
 
 /** True unless the record says that the object holds neither a server nor an order. */

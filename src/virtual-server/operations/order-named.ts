@@ -125,7 +125,7 @@ export async function dueToRepeat(
   if (answer.type === 'failed') {
     if (!saysExists(answer.error)) return failed(read, 'order', answer.error);
     if (isRepeatedTooLong(record, read)) return unanswered(read, record);
-    return waiting(read, record, capitalized(callProblem(answer.error)));
+    return waiting(read, record, `${whatIsKnown(record)}. ${capitalized(callProblem(answer.error))}`);
   }
   const isInUse = record.sent.inUse === true;
   if (!answer.counts) {
@@ -137,7 +137,7 @@ export async function dueToRepeat(
     }
     // Another key may see another account, in which the same order would create a second server.
     return answer.detail === LISTED && !isRepeatedTooLong(record, read)
-      ? waiting(read, record, capitalized(LISTED))
+      ? waiting(read, record, `${whatIsKnown(record)}. ${LISTED_UNSHOWN}`)
       : invisible(read, record, answer.detail);
   }
   const denials = deniedBy(read, record, answer.unlisted);
@@ -266,10 +266,16 @@ function stillOnItsWay(record: Named, view: View): Verdict {
   return {
     reason: 'Creating',
     message:
-      `The order of server ${record.identifier} has no answer, and may still be on its way to the provider. The operator looks for ` +
+      `${noAnswer(record.identifier)}, and may still be on its way to the provider. The operator looks for ` +
       `the server, and sends the same order again at ${at} if there is none`,
   };
 }
+
+const noAnswer = (identifier: string): string => `The order of server ${identifier} has no answer`;
+const inUse = (identifier: string): string => `The provider answers that the identifier ${identifier} is in use`;
+/** Of the order whose server is looked for, before what the look has found. */
+const whatIsKnown = ({ identifier, sent }: Named): string => (sent.inUse === true ? inUse : noAnswer)(identifier);
+const LISTED_UNSHOWN = "The provider's list of servers has the server, but the provider does not show it yet";
 
 const CHANGED_SINCE = 'what it was sent with has changed since: spec or a Secret that spec names';
 const SECRET_MISSING = 'what it was sent with can no longer be read: a Secret that spec names';
@@ -284,8 +290,8 @@ function unsendable(view: View, record: Named, denials: Denials, otherwise?: str
   const grace = graceOf(view, record, denials);
   const why =
     otherwise === undefined
-      ? `The provider answers that the identifier ${identifier} is in use, but does not show the server`
-      : `The order of server ${identifier} has no answer, and ${otherwise}`;
+      ? `${inUse(identifier)}, but does not show the server`
+      : `${noAnswer(identifier)}, and ${otherwise}`;
   if (denials.unlisted !== 'no' && isProven(denials, grace, view)) {
     const failedOrder = { ...record, createFailure: { said: why, generation: object.metadata.generation } };
     const evidence = { createdNothing: { attempt, at: monotonic } };

@@ -4,6 +4,9 @@ import { formatRecord, type StoredRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../src/api/meta.ts';
 import { reasonPage } from '../../../src/api/documentation.ts';
+import type { Context } from '../../../src/plugin/cluster/context.ts';
+import { requireOpenOrder, take } from '../../../src/plugin/commands/resolve.ts';
+import { planAdoptions } from '../../../src/plugin/decisions/listed.ts';
 import { nextSteps } from '../../../src/plugin/state/next-steps.ts';
 import { orderOf, unseenServer } from '../../../src/plugin/state/recorded-order.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
@@ -173,6 +176,24 @@ describe('an order without a server', () => {
       ]);
     },
   );
+});
+
+describe('an order under an identifier', () => {
+  const NAMED = { ...LOST, mode: 'named', identifier: 'vs1', sent: { at: CLAIMED, body: '0123' } } as const;
+  const context = { cluster: { where: '' }, now: () => SOON } as unknown as Context;
+
+  it.each([
+    ['whose server was not shown yet', NAMED, 'has ordered server vs1, which the provider has not shown yet'],
+    ['whose server was shown', { ...NAMED, fingerprint: { macs: ['00:00:5e:00:53:01'] } }, 'holds server vs1'],
+  ])('%s does not seem to be something else, whoever wants to resolve it', async (_, record, holds) => {
+    const object = standing({ reason: 'Creating', type: 'Reconciling', record });
+    expect(() => requireOpenOrder(object, context)).toThrow(`nothing to resolve: web is Creating and ${holds}`);
+    await expect(take(context, object, 'vs2', true)).rejects.toThrow(`web already ${holds}: create another object`);
+    const { namespace, name } = object.metadata;
+    expect(planAdoptions([{ namespace, name, identifier: 'vs2' }], [object], SOON)).toMatchObject([
+      { outcome: 'refused', why: `already ${holds}` },
+    ]);
+  });
 });
 
 describe('a server that the operator cannot see', () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { phaseOf } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { ProviderError } from '../../../../src/provider/error.ts';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { CreateOutcome, NamedOutcome } from '../../../../src/provider/types.ts';
 import { ATTEMPTED, NOW, SERVER, TIMING, web, webWith } from '../../../fixtures/decision.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
@@ -74,6 +74,27 @@ describe('an order under an identifier whose server was shown', () => {
         expect(shownBy(visited).reason).toBe('Expired');
       }
   });
+});
+
+it.each([
+  {
+    what: 'only its list has',
+    server: DENIED,
+    then: "The provider's list of servers has the server, but the provider does not show it yet.",
+  },
+  {
+    what: 'the provider answers 409 for',
+    server: new ResponseError(409, 'Reading the server failed: the provider answered 409'),
+    then: 'Reading the server failed: the provider answered 409.',
+  },
+])('first says that an order has no answer, then about a server that $what', async ({ server, then }) => {
+  const first = await ordering(lost);
+  const given: Given = { ...GONE, answers: { ...GONE.answers, server, servers: [IDENTIFIER] } };
+  const visited = await next(first, NOW + TIMING.takeoverMs + 1, given);
+  expect(visited.requests).toEqual([]);
+  const { message } = shownBy(visited);
+  expect(message?.startsWith(`The order of server ${IDENTIFIER} has no answer. ${then}`), message).toBe(true);
+  expect(message).toContain('sends the same order again if there is none');
 });
 
 it('is not sent again when the time of its object is up: what it may have created is cancelled', async () => {
