@@ -14,12 +14,12 @@ import type { ResponseError } from '../../provider/error.ts';
 import { withFailedOrder } from './known-record.ts';
 import { denied, graceOf, isProven, pauseOf } from './absence.ts';
 import { withEvidence, withoutFailures, type Denials, type Failure } from './memo.ts';
-import { endVisit, failed, goOn, retryLater } from './outcome.ts';
-import { withoutSilence, withSilence } from './silent-task.ts';
+import { doubtShown, endVisit, failed, goOn, recordToMirror, retryLater } from './outcome.ts';
+import { taskVerdict, withoutSilence, withSilence } from './silent-task.ts';
 import { taskField } from './server-status.ts';
 import { cutSaid, denialText } from './sentences.ts';
 import type { Operation, Outcome, ServerAnswer } from './types.ts';
-import { park, withMemo, type OwnView, type View } from './view.ts';
+import { isOverdue, park, withMemo, type OwnView, type View } from './view.ts';
 
 /** How many answers in a row say that an order failed. */
 const NEEDED = 3;
@@ -37,8 +37,20 @@ export function taskFailed(before: View, polled: PolledRecord, error: ResponseEr
   const { record } = polled;
   const failure = failedAgain(before, record.task ?? 0, cutSaid(error.said));
   const at = withMemo(before, withEvidence(before.memo, { failure }));
-  if (record.createFailure === undefined && !stays(failure, error.status, before)) return failed(at, 'follow', error);
+  if (record.createFailure === undefined && !stays(failure, error.status, before)) {
+    const isOutage = PASSING.has(error.status) || doubtShown(at) !== undefined;
+    return isOutage ? failed(at, 'follow', error) : answeredWithError(at, record, error);
+  }
   return confirmed(at, polled, failure.said);
+}
+
+/** The provider is there and tells of this task alone, so no advice about its URL or the network helps. */
+function answeredWithError(at: View, record: Following | Held, error: ResponseError): Outcome {
+  const message = `the provider answers with an error: ${ended(cutSaid(error.said))} The operator asks again before it counts the order as failed`;
+  const { object, deleting, now } = at;
+  const state = { deleting: deleting ? object.spec : undefined, overdue: isOverdue(record, now), failed: false };
+  const verdict = taskVerdict(record, message, state);
+  return { ...retryLater(at, 'follow', { record: recordToMirror(at), verdict }, error.retryAfterMs), error };
 }
 
 /** The provider has forgotten a failed task. Undefined if the task did not fail. */

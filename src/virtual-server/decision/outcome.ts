@@ -154,7 +154,7 @@ export function lacking(at: View, { reason, message, retryAfterMs }: Missing): O
 }
 
 /** A doubt is more important than the call that has just failed. */
-const doubtShown = ({ own }: View): ReadyReason | undefined => {
+export const doubtShown = ({ own }: View): ReadyReason | undefined => {
   const reason = standingReason(own);
   return hasTrait(reason, 'doubt') ? (reason as ReadyReason) : undefined;
 };

@@ -71,7 +71,11 @@ const held = ({ object }: Visited): ServerRecord | undefined => object && record
 describe('a task that answers with an error', () => {
   it('shows the text of the provider under CreateFailed once the error persists', async () => {
     const early = await visits(webWith(NAMED), { answers: { task: FAILED, server: DENIED }, forMs: 1_500 });
-    expect(shownBy(early).reason).toBe('ProviderUnavailable');
+    expect(shownBy(early).reason).toBe('Creating');
+    expect(shownBy(early).message).toBe(
+      'Task 7: the provider answers with an error: Out of stock. The operator asks again before it counts the order as failed',
+    );
+    expect(early.events.map(({ reason }) => reason)).not.toContain('ProviderUnavailable');
     const late = await visits(webWith(NAMED), { answers: { task: FAILED, server: DENIED }, forMs: 60_000 });
     expect(shownBy(late).reason).toBe('CreateFailed');
     expect(shownBy(late).message).toMatch(/^Out of stock\. The order failed \(task 7\)\. /);
