@@ -130,7 +130,7 @@ describe('an order without a server', () => {
   });
 
   it.each(['IdentifierInUse', 'AdoptInvalid', 'CreateOutcomeUnknown', 'TaskInUse'])(
-    'is not to be answered for while the status is older than the order: %s',
+    'offers no answer while the status is older than the order: %s',
     (reason) => {
       for (const record of [LOST, TASK]) {
         const object = standing({ reason, record, mirror: {} });
@@ -143,14 +143,14 @@ describe('an order without a server', () => {
     },
   );
 
-  it('is not to be replaced by an adoption once its server has an identifier, which a later status shows', () => {
+  it('offers no adoption once its server has an identifier, also under an older status', () => {
     const object = standing({ reason: 'IdentifierTaken', record: { ...TASK, identifier: 'vs1' } });
     expect(nextSteps(object, '', SOON).join('\n')).not.toContain('kubectl vps adopt');
     const unordered = standing({ reason: 'IdentifierTaken', record: {} });
     expect(nextSteps(unordered, '', SOON).join('\n')).toContain('kubectl vps adopt web vs2');
   });
 
-  it('is to be answered for again once the status covers it', () => {
+  it('offers the answers again once the status covers it', () => {
     const steps = nextSteps(standing({ reason: 'IdentifierInUse', record: LOST }), '', SOON).join('\n');
     expect(steps).toMatch(/resolve web --adopt IDENTIFIER .*\n.*resolve web --not-created/);
   });
@@ -185,7 +185,7 @@ describe('an order under an identifier', () => {
   it.each([
     ['whose server was not shown yet', NAMED, 'has ordered server vs1, which the provider has not shown yet'],
     ['whose server was shown', { ...NAMED, fingerprint: { macs: ['00:00:5e:00:53:01'] } }, 'holds server vs1'],
-  ])('%s does not seem to be something else, whoever wants to resolve it', async (_, record, holds) => {
+  ])('%s is named as what it is', async (_, record, holds) => {
     const object = standing({ reason: 'Creating', type: 'Reconciling', record });
     expect(() => requireOpenOrder(object, context)).toThrow(`nothing to resolve: web is Creating and ${holds}`);
     await expect(take(context, object, 'vs2', true)).rejects.toThrow(`web already ${holds}: create another object`);
