@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';
 import { REASONS, SET_REASONS } from '../../../src/api/conditions.ts';
 import * as names from '../../../src/api/names.ts';
-import { CHANGEABLE_ADVANCED, orderBody } from '../../../src/api/ordered-fields.ts';
+import { CHANGEABLE_ADVANCED, inPlaceOf, orderBody, ORDERED_FIELDS } from '../../../src/api/ordered-fields.ts';
 import { recordSchema } from '../../../src/api/record.ts';
 import { catalogSpecSchema, catalogStatusSchema } from '../../../src/api/server-catalog.ts';
 import { setSpecSchema, setStatusSchema } from '../../../src/api/virtual-server-set.ts';
@@ -75,6 +75,23 @@ describe('docs/reference/providers.md', async () => {
       expect(page).toContain(`/beta/vps${path}\``);
     },
   );
+});
+
+describe('the fields that the API server locks after an order', () => {
+  const fieldsIn = (text: string): string[] => [...text.matchAll(/`([a-zA-Z][\w.]*)`/g)].map(([, name = '']) => name);
+
+  it('are all in the row of their policy in guards.md', async () => {
+    const [, row = ''] =
+      /^\| `vps-operator-ordered-fields` \|(.*)$/m.exec(await read('docs/reference/guards.md')) ?? [];
+    expect(fieldsIn(row)).toEqual(ORDERED_FIELDS);
+  });
+
+  it('and never change in place are all in change.md', async () => {
+    const page = await read('docs/how-to/change.md');
+    const [, list = ''] = /^These fields stay as ordered: ([^]*?`)\.\s/m.exec(page) ?? [];
+    const never = ORDERED_FIELDS.filter((field) => inPlaceOf(field) === undefined);
+    expect(fieldsIn(list)).toEqual([...never, 'advanced.hostServer']);
+  });
 });
 
 describe('docs/reference/reasons.md', async () => {
