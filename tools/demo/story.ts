@@ -42,7 +42,8 @@ const LOST_ORDER: Step[] = [
   {
     say:
       'A server may exist and cost money. The operator cannot know, and a second order could cost twice, so it orders ' +
-      "nothing until you have looked in the provider's control panel, at least a minute after the order:",
+      "nothing until you have looked in the provider's control panel. Look at least a minute after the order: a request " +
+      'that was cut off may still arrive. This demo does not wait a minute, because its provider has received the order:',
   },
   { panel: true },
   { say: 'There is a server that no object holds, so the order did create it. Tell the operator:' },
