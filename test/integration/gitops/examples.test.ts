@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { KubeHttp } from '../../../src/kube/http.ts';
-import { SERVER_KIND, SET_KIND } from '../../../src/api/names.ts';
+import { CATALOG_KIND, SERVER_KIND, SET_KIND } from '../../../src/api/names.ts';
 import { publicKeyProblem } from '../../../src/api/public-key.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withOwnKey } from '../../../tools/demo/manifests.ts';
@@ -34,7 +34,16 @@ interface Project extends KubeObject {
   spec: {
     destinations: { namespace: string }[];
     clusterResourceWhitelist: { group: string; kind: string }[];
+    namespaceResourceWhitelist?: { group: string; kind: string }[];
   };
+}
+interface HealthCheck {
+  kind: string;
+  failed: string;
+  current: string;
+}
+interface FluxKustomization extends KubeObject {
+  spec: { dependsOn?: { name: string }[]; sourceRef: { name: string }; healthCheckExprs?: HealthCheck[] };
 }
 
 const objectsIn = (text: string): KubeObject[] =>
@@ -197,6 +206,72 @@ describe('the example of the operator', () => {
       else expect(namespaces).toContain(metadata.namespace);
     }
     expect([...used].sort()).toEqual(allowed.sort());
+  });
+});
+
+describe('the examples for the API key and the catalog', () => {
+  const ownSecret = () => example('external-secrets/api-key.yaml');
+
+  it('let the Argo CD project write the example of External Secrets, and nothing else', async () => {
+    const project = objectsIn(await example('argocd/api-key.yaml')).find(
+      ({ kind }) => kind === 'AppProject',
+    ) as Project;
+    const written = objectsIn(await ownSecret()).map(({ apiVersion, kind }) => ({
+      group: apiVersion.replace(/\/.*/, ''),
+      kind,
+    }));
+    expect(project.spec.clusterResourceWhitelist).toEqual([]);
+    expect(project.spec.namespaceResourceWhitelist).toEqual(written);
+  });
+
+  it("give Flux's ServiceAccount the rights to write the example of External Secrets, and no others", async () => {
+    const objects = objectsIn(await example('flux/api-key.yaml'));
+    for (const right of objects.filter(({ kind }) => /^Role/.test(kind))) {
+      const body = { ...right, metadata: { name: right.metadata.name, namespace } };
+      const plural = `${right.kind.toLowerCase()}s`;
+      const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/${plural}`;
+      await http.call({ method: 'POST', path, body });
+    }
+    const AS = '--as=system:serviceaccount:flux-system:server-key';
+    const may = (verb: string, what: string): Promise<string> =>
+      kubectl('auth', 'can-i', verb, what, '--namespace', namespace, AS);
+    for (const verb of ['get', 'list', 'watch', 'create', 'patch', 'delete'])
+      await expect.poll(() => may(verb, 'externalsecrets').catch(String), verb).toBe('yes\n');
+    const folder = await mkdtemp(join(tmpdir(), 'vps-operator-example-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    await writeFile(
+      join(folder, 'key.yaml'),
+      (await ownSecret()).replace('namespace: default', `namespace: ${namespace}`),
+    );
+    expect(await dryRun('flux/api-key.yaml', folder, AS)).toMatch(/serverside-applied \(server dry run\)$/m);
+    for (const what of ['secrets', 'configmaps', 'vps', 'rolebindings'])
+      await expect(may('get', what), what).rejects.toThrow();
+  });
+
+  it('are in an order of Kustomizations that exist, and judge a catalog as the Kustomization of the servers does', async () => {
+    const names = ['source', 'operator', 'api-key', 'servers'];
+    const objects = (await Promise.all(names.map((name) => example(`flux/${name}.yaml`)))).flatMap(objectsIn);
+    const kustomizations = objects.filter(({ kind }) => kind === 'Kustomization') as FluxKustomization[];
+    const place = (name: string): number => kustomizations.findIndex(({ metadata }) => metadata.name === name);
+    for (const { metadata, spec } of kustomizations)
+      for (const { name } of spec.dependsOn ?? []) {
+        expect(place(name), name).toBeGreaterThanOrEqual(0);
+        expect(place(name), name).toBeLessThan(place(metadata.name));
+      }
+    const page = await readFile(join(ROOT, 'docs/how-to/gitops.md'), 'utf8');
+    const [, shown = ''] = /\n( +spec:\n +dependsOn:\n(?: +- name: .*\n)+)/.exec(page) ?? [];
+    const [{ spec: added } = { spec: { dependsOn: [] } }] = objectsIn(shown) as FluxKustomization[];
+    for (const { name } of added.dependsOn ?? []) expect(place(name), name).toBeGreaterThanOrEqual(0);
+    expect(added.dependsOn).toContainEqual({ name: 'server-catalog' });
+
+    const checks = (name: string): HealthCheck[] =>
+      (kustomizations[place(name)]?.spec.healthCheckExprs ?? []).filter(({ kind }) => kind === CATALOG_KIND);
+    expect(checks('server-catalog')).toHaveLength(1);
+    expect(checks('server-catalog')).toEqual(checks('servers'));
+    const sources = kustomizations.map(({ spec }) => spec.sourceRef);
+    expect(new Set(sources.map(({ name }) => name))).toEqual(
+      new Set(objects.filter(({ kind }) => kind === 'GitRepository').map(({ metadata }) => metadata.name)),
+    );
   });
 });
 
