@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import { CATALOG_KIND, SERVER_KIND, SET_KIND } from '../../../src/api/names.ts';
@@ -16,6 +16,7 @@ import { withOwnKey } from '../../../tools/demo/manifests.ts';
 import { KINDS, scripts } from '../../../tools/gitops.ts';
 import { established, ROOT } from '../deploy/cluster.ts';
 import { adminHttp, createNamespace, kubectl } from '../kube/support.ts';
+import { blocksOf, createShell, typedIn, type Shell } from '../support/document.ts';
 import { operatorExample } from './operator-example.ts';
 
 const EXAMPLES = join(ROOT, 'examples');
@@ -236,7 +237,7 @@ describe('the examples for the API key and the catalog', () => {
     const may = (verb: string, what: string): Promise<string> =>
       kubectl('auth', 'can-i', verb, what, '--namespace', namespace, AS);
     for (const verb of ['get', 'list', 'watch', 'create', 'patch', 'delete'])
-      await expect.poll(() => may(verb, 'externalsecrets').catch(String), verb).toBe('yes\n');
+      await expect.poll(() => may(verb, 'externalsecrets').catch(String)).toBe('yes\n');
     const folder = await mkdtemp(join(tmpdir(), 'vps-operator-example-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     await writeFile(
@@ -272,6 +273,50 @@ describe('the examples for the API key and the catalog', () => {
     expect(new Set(sources.map(({ name }) => name))).toEqual(
       new Set(objects.filter(({ kind }) => kind === 'GitRepository').map(({ metadata }) => metadata.name)),
     );
+  });
+});
+
+describe('the steps of docs/how-to/remove.md for Argo CD and Flux', async () => {
+  const blocks = blocksOf(await readFile(join(ROOT, 'docs/how-to/remove.md'), 'utf8'), 'With Argo CD or Flux');
+  const typed = blocks.filter(({ language }) => language === 'console').flatMap(typedIn);
+  const shell = (): Promise<Shell> =>
+    createShell({ kubeconfigPath: inject('kubeconfigPath'), kubectl: inject('kubectl'), namespace: 'default' });
+  /** Types the commands about the object, and compares what they show. */
+  const typeAbout = async (object: string): Promise<number> => {
+    const user = await shell();
+    const about = typed.filter(({ command }) => command.startsWith('kubectl ') && command.includes(object));
+    for (const { command, shown } of about.filter(({ command: one }) => !one.startsWith('kubectl wait')))
+      expect((await user.run({ language: 'sh', text: command })).trim()).toContain(shown.trim());
+    return about.length;
+  };
+
+  it('delete the Application of the example so that Argo CD deletes its objects first', async () => {
+    await kubectl('apply', '-f', join(EXAMPLES, 'argocd/operator.yaml'));
+    expect(await typeAbout('application')).toBe(3);
+    const read = ['get', 'application/vps-operator', '--namespace=argocd', '--output=json'];
+    const { metadata } = JSON.parse(await kubectl(...read)) as { metadata: object };
+    expect(metadata).toMatchObject({
+      deletionTimestamp: expect.any(String) as string,
+      finalizers: ['resources-finalizer.argocd.argoproj.io'],
+    });
+    const patch = '--patch={"metadata":{"finalizers":null}}';
+    await kubectl('patch', 'application/vps-operator', '--namespace=argocd', '--type=merge', patch);
+  });
+
+  it('show that the Kustomizations of the examples leave everything, and delete them', async () => {
+    await kubectl('apply', '-f', join(EXAMPLES, 'flux/operator.yaml'), '-f', join(EXAMPLES, 'flux/servers.yaml'));
+    for (const name of ['servers', 'vps-operator']) expect(await typeAbout(`kustomization ${name}`)).toBe(2);
+    expect(await kubectl('get', 'kustomizations', '--namespace=flux-system', '--output=name')).toBe('');
+  });
+
+  it('stop the operator of the example, and do not wait without pods', async () => {
+    const [added] = blocks.filter(({ language }) => language === 'yaml');
+    const deployment = objectsIn(await operatorExample(kubectl, undefined, added?.text)).find(
+      ({ kind }) => kind === 'Deployment',
+    );
+    expect(deployment).toMatchObject({ spec: { replicas: 0 } });
+    const [wait] = typed.filter(({ command }) => command.startsWith('kubectl wait pods'));
+    await (await shell()).run({ language: 'sh', text: wait?.command ?? 'false' });
   });
 });
 
