@@ -86,6 +86,8 @@ it('installs the operator before the servers, gives it changed settings, and giv
   const replicas = ['deployment/vps-operator', '--namespace=vps-operator-system', '--output=jsonpath={.spec.replicas}'];
   await expect.poll(() => everywhere('get', ...replicas), { timeout: 60_000 }).toBe('0');
   expect(await next.stop()).toBe(0);
+  await installed.rolledOut();
+  await objects.applied('vps-operator', stopped);
   await type('kubectl wait pods');
   await type('kustomization vps-operator');
   expect(await installed.configured()).toBeDefined();

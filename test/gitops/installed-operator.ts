@@ -59,7 +59,7 @@ export async function installedOperator(cluster: Cluster) {
       await setStatus('poddisruptionbudget/vps-operator', {
         conditions: [{ ...allowed, lastTransitionTime: new Date().toISOString() }],
         ...{ observedGeneration: 1, expectedPods: replicas, currentHealthy: replicas },
-        ...{ desiredHealthy: replicas - 1, disruptionsAllowed: 1 },
+        ...{ desiredHealthy: Math.max(replicas - 1, 0), disruptionsAllowed: 1 },
       });
     },
     server: async (): Promise<VirtualServer> =>
