@@ -2074,8 +2074,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets a field of an order be changed',
     file: 'deploy/crds/vps-operator.dev_ordered-fields.yaml',
-    find: 'object.spec.?hostname == oldObject.spec.?hostname && variables.serverNameIsAllowed',
-    replace: 'variables.serverNameIsAllowed',
+    find: 'object.spec.?image == oldObject.spec.?image && ',
+    replace: '',
     tests: ['--project', 'integration', 'test/integration/api/crd.test.ts'],
   },
   {
@@ -5921,8 +5921,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'leaves the labels of GitOps tools on an object with a new name',
     file: 'src/plugin/decisions/undeletion.ts',
-    find: 'isOwn(key) || isAppliers(key);',
-    replace: 'isOwn(key);',
+    find: 'isKubectls(key) || isAppliers(key);',
+    replace: 'isKubectls(key);',
     tests: ['--project', 'unit', 'test/unit/plugin/undeletion.test.ts'],
   },
   {
