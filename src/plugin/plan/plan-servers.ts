@@ -16,6 +16,7 @@ import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { quoted } from '../../base/text.ts';
 import { keyOf } from '../../kube/resource.ts';
+import { changesNothing } from '../../virtual-server/decision/change.ts';
 import { differencesOf } from '../../virtual-server/decision/change-fields.ts';
 import { decide } from '../../virtual-server/decision/decide.ts';
 import { delayEndOf } from '../../virtual-server/decision/delay.ts';
@@ -179,10 +180,10 @@ export function changeInPlaceOf(before: VirtualServer | undefined, after: Virtua
   if (before === undefined || !isProvisioned(before.status)) return { text: '' };
   const { changePolicy: policy } = after.spec;
   const edited = orderDifference(before.spec, after.spec);
-  const isOtherPolicy = before.spec.changePolicy !== policy;
+  const isFreed = isHeldBack(before, after) && !isRefused(after, before);
   const changed = ORDERED_FIELDS.filter((field) => {
-    // Another policy also lets the server become what spec has asked for already.
-    const isDue = isOtherPolicy && isLeft(before, after, field);
+    // The server also becomes what spec has asked for already, in vain so far.
+    const isDue = isFreed && isLeft(before, after, field);
     if (differs(before, after, field) === false || !(edited.includes(field) || isDue)) return false;
     const values = { before: before.spec[field], after: after.spec[field], policy };
     if (changesInPlace(field, values)) return true;
@@ -208,6 +209,16 @@ export function changeInPlaceOf(before: VirtualServer | undefined, after: Virtua
   return { text: `${text}, price ${price(resized.before)} → ${price(resized.after)}`, resized, ...unchecked };
 }
 
+/** Whether the operator has not changed the server as spec asks, for a reason that may end with this edit. */
+const isHeldBack = (before: VirtualServer, after: VirtualServer): boolean =>
+  before.spec.changePolicy !== after.spec.changePolicy || isPaused(before) || isRefused(before, before);
+
+/** Whether the operator does not change the server as the spec of `object` asks. `known`: what has its record and its server. */
+function isRefused(object: VirtualServer, known: VirtualServer): boolean {
+  const record = heldRecord(known);
+  return record?.identifier !== undefined && changesNothing(object, record, serverIn(known.status ?? {}));
+}
+
 /** A change neither stops nor starts a server that is to be off. */
 const POWERED: Readonly<Partial<Record<string, string>>> = {
   Off: 'the server stays off',
@@ -224,25 +235,28 @@ function stopText(changed: readonly OrderedField[], policy: VirtualServerSpec['c
 /** Whether the server has another value, which may also differ from the earlier spec. Undefined: it does not show its value. */
 function differs({ status = {} }: VirtualServer, after: VirtualServer, field: OrderedField): boolean | undefined {
   if (shownIn({ status })[field] === undefined) return undefined;
-  return differencesOf(after, serverIn(status)).some((difference) => difference.field === field);
+  return differencesOf(after, serverIn(status)).some((difference) => difference.field.split('.')[0] === field);
 }
 
 /** Whether the server still lacks what an earlier spec asked for. A dormant server may be shown as another product. */
 const isLeft = (before: VirtualServer, after: VirtualServer, field: OrderedField): boolean =>
-  differs(before, after, field) === true &&
-  !returnsTo(field, before, { before: before.spec[field], after: after.spec[field] });
+  differs(before, after, field) === true && !returnsTo(field, before, { before: undefined, after: after.spec[field] });
 
 /** What the status shows of the ordered fields that a change may send. */
 const shownIn = ({ status }: Pick<VirtualServer, 'status'>): Partial<Record<OrderedField, unknown>> => ({
   product: status?.product,
   diskSize: status?.specs?.diskSize,
-  serverName: status?.name,
+  // A server that was read and has no name shows none.
+  serverName: status?.name ?? (isProvisioned(status) ? '' : undefined),
+  advanced: status?.advanced,
 });
 
 /** As the status shows it. */
 function serverIn(status: VirtualServerStatus): Parameters<typeof differencesOf>[1] {
-  const { identifier = '', product, name, specs: { diskSize } = {}, ipv4 = [], ipv6 = [] } = status;
-  return { identifier, product, name, specs: { diskSize }, ipv4, ipv6, macs: [] };
+  const { identifier = '', product, name, specs: { diskSize } = {}, advanced = {}, ipv4 = [], ipv6 = [] } = status;
+  const { extraCores, extraMemory, ...devices } = advanced;
+  const specs = { diskSize, extraCores, extraMemory };
+  return { identifier, product, name, specs, ...devices, ipv4, ipv6, macs: [] };
 }
 
 /** The fields of which the catalog lists what the provider offers. */

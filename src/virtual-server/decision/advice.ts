@@ -23,6 +23,7 @@ import {
 } from '../../api/names.ts';
 import { phaseOf, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { fieldsOf } from './change-fields.ts';
 import { annotationMeant, namesAsGone, orphanName, takerOf, unknownAnnotations } from './inputs.ts';
 import { viewRecord } from './known-record.ts';
 import { SHOWN_CANCELLED, YET_LISTED } from './sentences.ts';
@@ -77,6 +78,10 @@ export function setUpAnother(object: VirtualServer): Advice[] {
   const ordered = set === undefined ? 'a server' : 'new servers for all members of its set';
   return [{ text: `To order ${ordered} with the present user data, run \`kubectl vps ${command} -n ${namespace}\`` }];
 }
+/** Whether the change that the operator does not make has several fields: each that is not set back is sent again. */
+const isOfMany = (record: ServerRecord | undefined): boolean => (fieldsOf(record?.change?.change ?? '')?.size ?? 0) > 1;
+const setBack = (record: ServerRecord | undefined): string =>
+  isOfMany(record) ? 'set all these fields back' : 'set the field back';
 const CORRECT_SPEC: Steps = () => [edit('To correct spec')];
 const CORRECT_ADOPTION: Steps = () => [{ text: 'To correct the annotation', command: adoptCommand() }];
 
@@ -373,12 +378,12 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
   CRDDeleting: definitionDeleting,
   PowerUnavailable: () => [{ text: 'To leave the power to you', command: patch({ power: null }) }],
   Paused: () => [{ text: 'To continue', command: unannotate(PAUSED_ANNOTATION) }],
-  StopRequired: ({ object }) =>
+  StopRequired: ({ object, record }) =>
     object.spec.changePolicy === 'AllowStop'
       ? []
       : [
           { text: 'To let the operator shut the server down for it', command: patch({ changePolicy: 'AllowStop' }) },
-          edit('To keep the server unchanged', '; set the field back'),
+          edit('To keep the server unchanged', `; ${setBack(record)}`),
         ],
   RestartPending: ({ object }) =>
     object.spec.changePolicy === 'AllowStop'
@@ -389,14 +394,14 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
             command: patch({ changePolicy: 'AllowStop' }),
           },
         ],
-  ChangeRefused: () => [
+  ChangeRefused: ({ record }) => [
     edit(
       'To keep the server unchanged',
-      '; set the field back. If you change it again after that, the operator tries again',
+      `; ${setBack(record)}. If you change ${isOfMany(record) ? 'one' : 'it'} again after that, the operator tries again`,
     ),
   ],
-  ChangeUnavailable: ({ object }) => [
-    edit('To keep the server unchanged', '; set the field back'),
+  ChangeUnavailable: ({ object, record }) => [
+    edit('To keep the server unchanged', `; ${setBack(record)}`),
     ...anotherFor(object),
   ],
   ExpiresSoon: () => [edit('To keep the server', '; set expiresAt or ttl to a later time, or remove it')],

@@ -72,8 +72,10 @@ const isUnclear = (status: string | undefined): boolean => powerStateOf(status) 
 /** A server that should be off is not started for a change, nor shut down: that is the matter of `spec.power`. */
 export const staysOff = ({ spec: { power } }: VirtualServer): boolean => power === 'Off' || power === 'Dormant';
 
+type Changed = Pick<Held, 'change' | 'identifier'>;
+
 /** What the record has of a change of the server that it names. */
-export function changeIn(record: Held): RecordedChange | undefined {
+export function changeIn(record: Changed): RecordedChange | undefined {
   return isSameIdentifier(record.change?.identifier, record.identifier) ? record.change : undefined;
 }
 
@@ -457,8 +459,17 @@ function restartPending(waits: string, mayRestart: boolean, { record }: About): 
   return { reason: 'RestartPending', message: `${message}. ${then}` };
 }
 
+/** Whether the operator changes nothing of this server: a value is impossible, or the provider has refused just this change. */
+export function changesNothing(object: VirtualServer, record: Changed, server: Server): boolean {
+  return blockedBy({ changes: differencesOf(object, server), known: changeIn(record), record }) !== undefined;
+}
+
 /** Why these changes are not sent. */
-function blockedBy({ changes, known, record }: About): Finding | undefined {
+function blockedBy({
+  changes,
+  known,
+  record,
+}: Pick<About, 'changes' | 'known'> & { record: Changed }): Finding | undefined {
   const impossible = changes.find(({ problem }) => problem !== undefined);
   const differs = `Server ${record.identifier} differs from spec: ${changesText(changes)}`;
   if (impossible?.problem !== undefined)

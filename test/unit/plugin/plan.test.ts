@@ -19,7 +19,10 @@ import { wrongUserDataIn } from '../../../src/plugin/plan/plan-user-data.ts';
 import { outcomeOfSet, playRollout } from '../../../src/plugin/plan/plan-sets.ts';
 import { pricesIn } from '../../../src/virtual-server/decision/price.ts';
 import { LISTS } from '../../integration/support/catalog.ts';
-import { ATTEMPTED, HELD, KNOWN, NOW, TASKED, web, webWith, type Shape } from '../../fixtures/decision.ts';
+import type { Server } from '../../../src/provider/types.ts';
+import { ResponseError } from '../../../src/provider/error.ts';
+import { ATTEMPTED, HELD, KNOWN, NOW, SERVER, TASKED, web, webWith, type Shape } from '../../fixtures/decision.ts';
+import { visit } from '../../fixtures/visits.ts';
 import { CUT_SSH_KEY, SSH_KEY, virtualServer } from '../../fixtures/virtual-server.ts';
 import { member, webSet } from '../../fixtures/virtual-server-set.ts';
 
@@ -271,6 +274,77 @@ describe('the plan for a server', () => {
     const refused = outcomeOf(plain, changedTo(plain, { product: 'VPSX99', power: 'Off' }), sceneOf([plain]));
     expect(refused.verb).toBe('refuse');
     expect(refused.detail).toMatch(/ChangeRefused: spec\.product "VPSX99" is not offered.*; stops server srv1/);
+  });
+
+  describe('after a change that the provider has refused', () => {
+    const SHOWN = { ...SERVER, product: 'VPSX4', name: 'web', specs: { diskSize: 10240 }, price: 4.5, tablet: true };
+    const asked = { product: 'VPSX99', diskSize: 20480, serverName: 'shop' };
+    /** The object as the operator leaves it. */
+    const refusedTo = async (spec: Partial<VirtualServer['spec']>, server: Server = SHOWN): Promise<VirtualServer> => {
+      const changed = new ResponseError(400, 'Invalid product');
+      const object = webWith(KNOWN, { spec: { changePolicy: 'Online', ...spec } });
+      const { object: seen } = await visit(object, { answers: { server, changed } });
+      if (seen === undefined) throw new Error('the object is gone');
+      return seen;
+    };
+    const planned = (before: VirtualServer, after: VirtualServer) => outcomeOf(before, after, sceneOf([before]));
+    /** What the operator sends when it sees the object. */
+    const sentFor = async (object: VirtualServer, server: Server = SHOWN): Promise<object[]> =>
+      (await visit(object, { answers: { server, changed: 'accepted' } })).changes;
+
+    it.each<[string, Partial<VirtualServer['spec']>, string, object]>([
+      ['the product', { product: 'VPSX4' }, 'diskSize, serverName', { name: 'shop', specs: { disk_size: 20480 } }],
+      ['another field', { serverName: 'store' }, 'product', { product: 'VPSX99' }],
+      ['the policy', { product: 'VPSX8', changePolicy: 'AllowStop' }, 'product, diskSize', { product: 'VPSX8' }],
+    ])('has what the operator then sends, if you edit %s', async (_what, spec, fields, body) => {
+      const before = await refusedTo(asked);
+      const after = changedTo(before, spec);
+      const { detail } = outcomeOf(before, after, { ...sceneOf([before]), lists: () => undefined });
+      expect(detail).toContain(`changes server srv1 in place (${fields}`);
+      expect(await sentFor(after)).toMatchObject([body]);
+    });
+
+    it('has the price before and after', async () => {
+      const before = await refusedTo({ product: 'VPSX99', diskSize: 20480 });
+      const after = planned(before, changedTo(before, { product: 'VPSX4' }));
+      expect(after.detail).toMatch(/in place \(diskSize\): the server keeps running, price 4\.50 → unknown$/);
+      expect(after.resized).toHaveLength(1);
+    });
+
+    it('has a name for a server that has none, and the fields of advanced', async () => {
+      const nameless = { ...SHOWN, name: undefined, status: 'shut down' };
+      const before = await refusedTo({ ...asked, advanced: { tablet: false }, changePolicy: 'AllowStop' }, nameless);
+      const after = changedTo(before, { product: 'VPSX4', diskSize: 10240 });
+      expect(planned(before, after).detail).toContain('in place (serverName, advanced): shuts the server down');
+    });
+
+    it('has what the operator did not send because another value was impossible', async () => {
+      const before = await refusedTo({ product: 'VPSX8', diskSize: 5120 });
+      expect(await sentFor(before)).toEqual([]);
+      const after = changedTo(before, { diskSize: 10240 });
+      expect(planned(before, after).detail).toContain('in place (product): ');
+      expect(await sentFor(after)).toEqual([{ product: 'VPSX8' }]);
+    });
+
+    it('has nothing while the operator would send just the refused change, or nothing differs', async () => {
+      const before = await refusedTo(asked);
+      for (const spec of [{ deletionDelay: '1h' }, { changePolicy: 'AllowStop' }] as const) {
+        const after = changedTo(before, spec);
+        expect([planned(before, after).resized, await sentFor(after)]).toEqual([undefined, []]);
+      }
+      const back = changedTo(before, { product: 'VPSX4', diskSize: 10240, serverName: 'web' });
+      expect([planned(before, back).resized, await sentFor(back)]).toEqual([undefined, []]);
+    });
+
+    it('has what the operator sends once the object is resumed', async () => {
+      const before = await refusedTo({});
+      const paused = { ...before, metadata: { ...before.metadata, annotations: { ...before.metadata.annotations } } };
+      paused.metadata.annotations[PAUSED_ANNOTATION] = 'true';
+      const edited = changedTo(paused, { diskSize: 20480 });
+      const resumed = changedTo(before, { diskSize: 20480 });
+      expect(planned(edited, resumed).detail).toContain('changes server srv1 in place (diskSize): ');
+      expect(await sentFor(resumed)).toEqual([{ specs: { disk_size: 20480 } }]);
+    });
   });
 
   it('changes no server that is as the manifest says already', () => {
@@ -894,6 +968,23 @@ describe('a template that changes members in place', () => {
     expect(planned.detail).toMatch(
       /; changes web-1, web-0 in place \(product\): the server keeps running, price 4\.50 → unknown each$/,
     );
+  });
+
+  it('has for a member whose change was refused what the operator sends of the rest', () => {
+    const asked = webSet({ replicas: 1, spec: { changePolicy: 'Online', product: 'VPSX99', diskSize: 20480 } });
+    const refused = holdingMember(asked, 0);
+    const { metadata, status } = refused;
+    const key = '{"product":"VPSX99","specs":{"disk_size":20480}}';
+    const change = { identifier: 'srv0', change: key, since: '2026-01-01T00:00:00Z', refused: 'Invalid product' };
+    const record = { ...HELD, owner: metadata.uid, identifier: 'srv0', change };
+    const annotations = { ...metadata.annotations, [RECORD_ANNOTATION]: formatRecord(record) };
+    const shown = { serverStatus: 'running', product: 'VPSX4', specs: { diskSize: 10240 }, price: 4.5 };
+    const object = { ...refused, metadata: { ...metadata, annotations }, status: { ...status, ...shown, record } };
+    const { template } = asked.spec;
+    const back = { ...template, spec: { ...template.spec, product: 'VPSX4' } };
+    const after = { ...asked, spec: { ...asked.spec, template: back } };
+    const planned = outcomeOfSet(asked, after, sceneOf([object]));
+    expect(planned.detail).toMatch(/; changes web-0 in place \(diskSize\): .*, price 4\.50 → unknown$/);
   });
 
   it('refuses a change that the provider is known not to make', () => {

@@ -51,6 +51,16 @@ it('tells a task that may belong to another order from a server that may be anot
   );
 });
 
+it.each(['StopRequired', 'ChangeRefused', 'ChangeUnavailable'] as const)(
+  'names with %s all fields that have to be set back to keep the server unchanged',
+  (reason) => {
+    const asking = (change: string): string =>
+      advice(reason, web(), { ...HELD, change: { identifier: 'srv1', change, since: timestamp(NOW) } });
+    expect(asking('{"product":"VPSX8"}')).toContain('; set the field back');
+    expect(asking('{"product":"VPSX8","specs":{"disk_size":20480}}')).toContain('; set all these fields back');
+  },
+);
+
 it('offers no annotation about a server while only a task is known', () => {
   expect(advice('AbsenceUnproven', web(), TASKED)).toBe('');
 });
