@@ -6,6 +6,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
 import { print, tell, type Context } from '../cluster/context.ts';
 import { endTimeOf } from '../state/ends.ts';
+import { undeletionHints } from '../decisions/undeletion.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { duration } from '../screens/progress.ts';
 import { requireAlive } from './rollout.ts';
@@ -105,6 +106,14 @@ export function requireNotExpired(object: VirtualServer): void {
   throw new CommandError(EXIT.failed, `${why}: delete the object, and create another one`);
 }
 
+/** Throws CommandError for an object that is being deleted: until it is gone, the operator only cancels, keeps or hands over its server. */
+export function requireNotDeleted(object: VirtualServer, { cluster, now }: Context): void {
+  const { name, deletionTimestamp } = object.metadata;
+  if (deletionTimestamp === undefined) return;
+  const hints = undeletionHints(object, cluster.where, now());
+  throw new CommandError(EXIT.failed, `not while ${name} is being deleted`, hints);
+}
+
 export const pausing = (paused: boolean): Action => ({
   unchanged: paused ? 'already paused' : 'not paused',
   server: async ({ cluster }, server) => {
@@ -139,18 +148,22 @@ export const protecting = (deletionProtection: boolean): Action => {
   return {
     unchanged: deletionProtection ? 'already protected' : 'not protected',
     server: async (context, server) => {
-      requireOwn(server, context, deletionProtection ? 'protect' : 'unprotect');
+      // The set does not change a member back that is being deleted.
+      if (server.metadata.deletionTimestamp === undefined)
+        requireOwn(server, context, deletionProtection ? 'protect' : 'unprotect');
       if (deletionProtection) requireNotExpired(server);
       if (server.spec.deletionProtection === deletionProtection) return undefined;
       await context.cluster.changeSpec(server, { deletionProtection });
-      return done;
+      const isTooLate = deletionProtection && server.status?.cancelRequestedAt !== undefined;
+      return isTooLate ? 'is protected, but too late: the provider may already be cancelling its server' : done;
     },
     set: async ({ cluster }, set) => {
-      if (set.spec.template.spec.deletionProtection === deletionProtection) return undefined;
+      if (requireAlive(set).spec.template.spec.deletionProtection === deletionProtection) return undefined;
       await cluster.changeSpec(set, { template: { spec: { deletionProtection } } });
-      return deletionProtection
+      const changed = deletionProtection
         ? 'is protected, with its members'
         : 'is no longer protected, and neither are its members';
+      return set.spec.paused ? `${changed} once the set is resumed` : changed;
     },
   };
 };
@@ -177,6 +190,7 @@ export const extending = ({ ttl, expiresAt }: Extension): Action => {
   return {
     unchanged: 'unchanged: it already ends then',
     server: async (context, server) => {
+      requireNotDeleted(server, context);
       requireOwn(server, context, 'status');
       requireNotExpired(server);
       if (server.spec.ttl === ttl && server.spec.expiresAt === expiresAt) return undefined;

@@ -8,7 +8,8 @@ import { CommandError, EXIT } from '../terminal/failure.ts';
 import { recordOf } from '../state/recorded-order.ts';
 import { isInteractive } from '../terminal/terminal.ts';
 import { callFor, lackTold, type PowerRequest } from '../decisions/power-calls.ts';
-import { requireNotExpired, requireOwn, type Action, type Chosen } from './everyday.ts';
+import { requireAlive } from './rollout.ts';
+import { requireNotDeleted, requireNotExpired, requireOwn, type Action, type Chosen } from './everyday.ts';
 
 type Power = NonNullable<VirtualServerSpec['power']>;
 
@@ -59,6 +60,7 @@ export const suspending = ({ yes }: SuspendOptions): Action => {
   return {
     ...action,
     server: async (context, server) => {
+      requireNotDeleted(server, context);
       if (server.spec.power === 'Dormant') return undefined;
       requireOwn(server, context, 'suspend');
       requireNotExpired(server);
@@ -66,7 +68,7 @@ export const suspending = ({ yes }: SuspendOptions): Action => {
       return action.server(context, server);
     },
     set: async (context, set) => {
-      if (set.spec.template.spec.power === 'Dormant') return undefined;
+      if (requireAlive(set).spec.template.spec.power === 'Dormant') return undefined;
       await ask(context, `set/${set.metadata.name}`, 'The servers of all its members are');
       return action.set(context, set);
     },
@@ -80,6 +82,7 @@ export const rebooting = (): Action => {
     follow: 'status',
     server: async (context, server) => {
       const { metadata, status } = server;
+      requireNotDeleted(server, context);
       requireNotExpired(server);
       const state = powerStateOf(status?.serverStatus);
       if (state === 'off') {
@@ -106,6 +109,7 @@ function switching(power: Power): Action {
     unchanged: `already set to be ${state}`,
     follow: 'wait',
     server: async (context, server) => {
+      requireNotDeleted(server, context);
       requireOwn(server, context, command);
       requireNotExpired(server);
       const isAsked = server.spec.power === power;
@@ -114,11 +118,11 @@ function switching(power: Power): Action {
       return isAsked ? undefined : onceResumed(server, done);
     },
     set: async (context, set) => {
-      const { spec } = set.spec.template;
+      const { spec } = requireAlive(set).spec.template;
       if (spec.power === power) return undefined;
       await context.cluster.changeSpec(set, { template: { spec: { power } } });
       await noteLack(context, MEMBERS_NEED[power], { spec }, []);
-      return `${done}, member by member`;
+      return `${done}, member by member${set.spec.paused ? ', once the set is resumed' : ''}`;
     },
   };
 }

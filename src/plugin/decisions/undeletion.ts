@@ -294,6 +294,17 @@ function requireUndeletable(old: VirtualServer, as: string | undefined, where: s
   requireEnd(old, old.spec, where, now);
 }
 
+/** The command that takes the deletion of this object back, or comes before that; none if nothing does. */
+export function undeletionHints(old: VirtualServer, where: string, now: number): readonly string[] {
+  try {
+    requireUndeletable(old, undefined, where, now);
+    return [`kubectl vps undelete ${quoted(old.metadata.name)}${where}`];
+  } catch (error) {
+    if (error instanceof CommandError) return error.hints;
+    throw error;
+  }
+}
+
 /** A name that no object has. */
 function freeName(objects: readonly VirtualServer[], name: string): string {
   const base = `${name.slice(0, 240)}-back`;

@@ -1,6 +1,7 @@
 /** The condition Rebooted: what came of the restart that an annotation asks for. Pure. */
 import type { Condition } from '../../api/meta.ts';
 import { REBOOT_ANNOTATION } from '../../api/names.ts';
+import { isPaused } from '../../api/server-state.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { cut, ended } from '../../base/text.ts';
@@ -18,11 +19,13 @@ export function rebooted(
   const value = askedText(object, 'reboot');
   if (value === undefined || record === undefined) return undefined;
   const isPossible = record.reboot?.asked !== value || record.reboot.said !== NO_SUCH_CALL;
+  // The server of such an object is only cancelled, kept or handed over.
+  const isEnding = object.metadata.deletionTimestamp !== undefined || record.expiredAt !== undefined;
   const step = isPossible ? again(object.metadata.name) : YOURSELF;
   const failed = (message: string): ReturnType<typeof rebooted> => ({
     status: 'False',
     reason: 'RebootFailed',
-    message: `${ended(message)} ${step}`,
+    message: isEnding ? message : `${ended(message)} ${step}`,
   });
   const { identifier, reboot } = record;
   if (timeAsked(value) === undefined) {
@@ -30,8 +33,9 @@ export function rebooted(
     return failed(`${what}. The operator restarts nothing`);
   }
   if (reboot?.asked !== value) {
-    if (askedAt(object, record, 'reboot') === undefined) return undefined;
-    const message = `The operator restarts the server at ${value}, once the server runs`;
+    if (isEnding || askedAt(object, record, 'reboot') === undefined) return undefined;
+    const unlessPaused = isPaused(object) ? ' and the object is no longer paused' : '';
+    const message = `The operator restarts the server at ${value}, once the server runs${unlessPaused}`;
     return { status: 'False', reason: 'RebootPending', message };
   }
   const server = `server ${identifier}`;

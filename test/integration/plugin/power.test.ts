@@ -78,6 +78,33 @@ it('says that the set of a member decides', async (context) => {
   expect(sent(world)).toEqual([]);
 });
 
+it('refuses to switch, restart or extend a server while its object is being deleted', async (context) => {
+  const { world, vps } = await withServer(context);
+  await world.patch('web', { spec: { deletionDelay: '24h' } });
+  await world.delete('web');
+  const before = await world.waitForReason('web', 'DeletionDelayed');
+  const refused = [1, 'kubectl vps: not while web is being deleted\n  kubectl vps undelete web\n'];
+  for (const words of [
+    ['stop'],
+    ['stop', '--force'],
+    ['start'],
+    ['suspend', '--yes'],
+    ['reboot'],
+    ['extend', '--ttl=9h'],
+  ])
+    expect([words, await vps(words[0] ?? '', 'web', ...words.slice(1))]).toEqual([words, refused]);
+  const after = await world.get('web');
+  expect([after?.spec, after?.metadata.annotations]).toEqual([before.spec, before.metadata.annotations]);
+  // What keeps the server helps all the same. Nothing is handed over during a pause.
+  expect(await vps('protect', 'web')).toEqual([0, 'web is protected: its server is never cancelled\n']);
+  expect((await vps('pause', 'web'))[0]).toBe(0);
+  expect(await vps('stop', 'web')).toEqual([
+    1,
+    expect.stringMatching(/deleted\n {2}kubectl vps resume web\n$/) as string,
+  ]);
+  expect(sent(world)).toEqual([]);
+});
+
 it('says of objects without a running server what will not happen', async (context) => {
   const { world, vps } = await withServer(context);
   const spec = withSpec({ expiresAt: new Date(Date.now() + 2_000).toISOString() });

@@ -29,6 +29,27 @@ async function until(plugin: Plugin, file: string, pattern: RegExp): Promise<voi
   await expect.poll(async () => (await plugin.shell(`cat ${file}`)).stdout).toMatch(pattern);
 }
 
+describe('the commands that change the template', () => {
+  it('claim nothing for a set that is paused or being deleted', async () => {
+    const { world, plugin } = await worldOf({ replicas: 0, paused: true });
+    const vps = async (...words: string[]): Promise<[number, string]> => {
+      const { code, stdout, stderr } = await plugin.kubectl(['vps', ...words]);
+      return [code, code === 0 ? stdout : stderr];
+    };
+    const later = [0, expect.stringMatching(/ once the set is resumed\n$/)];
+    expect(await vps('stop', 'set/web')).toEqual(later);
+    expect(await vps('protect', 'set/web')).toEqual(later);
+    await world.patch('web', { metadata: { finalizers: ['example.org/hold'] } });
+    await world.remove('web');
+    for (const words of [['stop'], ['start'], ['suspend', '--yes'], ['protect'], ['unprotect']])
+      expect([words, ...(await vps(words[0] ?? '', 'set/web', ...words.slice(1)))]).toEqual([
+        words,
+        1,
+        expect.stringContaining('web is being deleted'),
+      ]);
+  });
+});
+
 describe('kubectl vps status set/NAME', () => {
   it('shows the set and its members as a tree, and as data for programs', async () => {
     const { world, plugin } = await worldOf({ replicas: 2 });

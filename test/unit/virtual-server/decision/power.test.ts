@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isOffOnPurpose, powerStateOf, type PowerState } from '../../../../src/api/server-state.ts';
-import { FORCE_OFF_ANNOTATION, REBOOT_ANNOTATION } from '../../../../src/api/names.ts';
+import { FORCE_OFF_ANNOTATION, PAUSED_ANNOTATION, REBOOT_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Held } from '../../../../src/api/record.ts';
 import type { VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
@@ -266,6 +266,18 @@ describe('the annotation reboot', () => {
     expect(stepOf(undefined, 'on', { shape: asking(reboot.asked), record }).call).toBeUndefined();
     const isDone = answer === 'Accepted';
     expect(conditionOf(reboot.asked, record)).toEqual(isDone ? ['True', 'Rebooted'] : ['False', 'RebootFailed']);
+  });
+
+  it('promises nothing for a server that only ends, and a restart after a pause', () => {
+    const later = asking('2026-01-02T00:05:00Z');
+    const messageOf = (shape: Shape, record: Held = READY): string | undefined =>
+      rebooted(webWith(record, shape), record)?.message;
+    expect(messageOf(later)).toMatch(/^The operator restarts the server at .*, once the server runs$/);
+    expect(messageOf({ ...later, deleting: true })).toBeUndefined();
+    expect(messageOf(later, { ...READY, expiredAt: '2026-01-02T00:00:00Z' })).toBeUndefined();
+    expect(messageOf({ ...asking('now'), deleting: true })).toMatch(/restarts nothing$/);
+    const paused = { annotations: { ...later.annotations, [PAUSED_ANNOTATION]: 'true' } };
+    expect(messageOf(paused)).toMatch(/, once the server runs and the object is no longer paused$/);
   });
 
   it('counts again with another time', () => {
