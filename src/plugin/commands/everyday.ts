@@ -4,8 +4,9 @@ import { isPaused } from '../../api/server-state.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
+import { cancelIsForbidden } from '../../virtual-server/decision/view.ts';
 import { print, tell, type Context } from '../cluster/context.ts';
-import { endTimeOf } from '../state/ends.ts';
+import { endTimeOf, unless } from '../state/ends.ts';
 import { undeletionHints } from '../decisions/undeletion.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { duration } from '../screens/progress.ts';
@@ -197,10 +198,11 @@ export const extending = ({ ttl, expiresAt }: Extension): Action => {
       const end = endTimeOf({ ...server, spec: { ...server.spec, ttl, expiresAt } }, context.now());
       requireFuture(end, server, context);
       await context.cluster.changeSpec(server, { ttl: ttl ?? null, expiresAt: expiresAt ?? null });
-      if (ttl === undefined) return `ends at ${expiresAt}`;
+      const keeps = unless(cancelIsForbidden(server));
+      if (ttl === undefined) return `ends at ${expiresAt}${keeps}`;
       return end === undefined
-        ? `ends ${ttl} after it is first ready`
-        : `ends ${ttl} after it was first ready, at ${timestamp(end)}`;
+        ? `ends ${ttl} after it is first ready${keeps}`
+        : `ends ${ttl} after it was first ready, at ${timestamp(end)}${keeps}`;
     },
     set: (_context, set) => {
       throw new CommandError(EXIT.usage, `set/${set.metadata.name}: change the ttl in the template of the set`);

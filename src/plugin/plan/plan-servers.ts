@@ -35,7 +35,7 @@ import { HandOvers } from '../../virtual-server/shared/hand-overs.ts';
 import { Holders, holdingOf } from '../../virtual-server/shared/holders.ts';
 import { heldRecord } from '../../virtual-server/shared/objects.ts';
 import { timestamp } from '../../base/duration.ts';
-import { endTimeOf } from '../state/ends.ts';
+import { endTimeOf, unless } from '../state/ends.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { expectedPrice, type Expected } from '../state/expected-price.ts';
 import { diskText, furtherTexts } from '../state/requested.ts';
@@ -566,8 +566,9 @@ function delayOf({ spec: { deletionDelay } }: VirtualServer): string {
 function endText(object: VirtualServer, now: number): string {
   const { ttl, expiresAt } = object.spec;
   const end = endTimeOf(object, now);
-  if (end !== undefined) return `ends at ${timestamp(end)}`;
-  return ttl === undefined ? (expiresAt ?? '') : `ends ${ttl} after it is first ready`;
+  const keeps = unless(cancelIsForbidden(object));
+  if (end !== undefined) return `ends at ${timestamp(end)}${keeps}`;
+  return ttl === undefined ? (expiresAt ?? '') : `ends ${ttl} after it is first ready${keeps}`;
 }
 
 /** The reason for which an unchanged object waits. */

@@ -5,6 +5,7 @@ import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
+import { cancelIsForbidden } from '../../virtual-server/decision/view.ts';
 import { duration, inTime, percentOf } from './progress.ts';
 import {
   heldChange,
@@ -189,7 +190,7 @@ function priceOf({ kind, object }: Item): number | undefined {
 
 /** When the operator cancels the server, by `spec.deletionDelay` or by its expiry (ms since the epoch). */
 function endOf({ kind, object }: Item): number | undefined {
-  if (kind === 'set') return undefined;
+  if (kind === 'set' || cancelIsForbidden(object) !== undefined) return undefined;
   const { cancelsAt } = object.status ?? {};
   return cancelsAt === undefined ? expiryOf(object, knownRecord(object)) : Date.parse(cancelsAt);
 }
@@ -197,7 +198,8 @@ function endOf({ kind, object }: Item): number | undefined {
 function endsIn(item: Item, now: number): string {
   const end = endOf(item);
   if (end !== undefined) return inTime(end - now);
-  const { ttl } = item.kind === 'server' ? item.object.spec : {};
+  if (item.kind === 'set' || cancelIsForbidden(item.object) !== undefined) return '';
+  const { ttl } = item.object.spec;
   return ttl === undefined ? '' : `${ttl} after ready`;
 }
 

@@ -4,8 +4,10 @@ import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-serve
 import type { ServerRecord } from '../../api/record.ts';
 import { annotationMeant, unknownAnnotations } from '../../virtual-server/decision/inputs.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
+import { cancelIsForbidden } from '../../virtual-server/decision/view.ts';
 import type { EventView } from '../cluster/cluster.ts';
 import { nextSteps } from '../state/next-steps.ts';
+import { unless } from '../state/ends.ts';
 import { powerOf, recordOf } from '../state/recorded-order.ts';
 import { bar, duration, inTime, timeLeft } from './progress.ts';
 import { conditionOf, serverReadiness } from '../state/readiness.ts';
@@ -86,8 +88,11 @@ function rows({ object, where, now, said }: ScreenInput & { said: Said }): Row[]
 /** When the operator cancels the server. A ttl counts from the moment the server is first ready. */
 function ends(object: VirtualServer, record: ServerRecord | undefined, now: number): string | undefined {
   const at = expiryOf(object, record);
-  if (at !== undefined) return record?.expiredAt === undefined ? `${inTime(at - now)} (${timestamp(at)})` : undefined;
-  return object.spec.ttl === undefined ? undefined : `${object.spec.ttl} after the server is first ready`;
+  const { ttl } = object.spec;
+  if (record?.expiredAt !== undefined || (at === undefined && ttl === undefined)) return undefined;
+  const keeps = cancelIsForbidden(object);
+  if (at === undefined) return `${ttl} after the server is first ready${unless(keeps)}`;
+  return keeps === undefined ? `${inTime(at - now)} (${timestamp(at)})` : `at ${timestamp(at)}${unless(keeps)}`;
 }
 
 /** When the operator cancels the server of a deleted object that keeps it for a while. */

@@ -180,6 +180,10 @@ describe('daily changes', () => {
     expect((await run('extend', 'lab', '--expires-at', '2099-01-01T00:00:00Z')).code).toBe(0);
     expect((await world.get('lab'))?.spec).toMatchObject({ expiresAt: '2099-01-01T00:00:00Z' });
     expect((await world.get('lab'))?.spec).not.toHaveProperty('ttl');
+    expect((await run('protect', 'lab')).code).toBe(0);
+    expect((await run('extend', 'lab', '--expires-at', '2099-01-02T00:00:00Z')).stdout).toBe(
+      'lab ends at 2099-01-02T00:00:00Z, but not while spec.deletionProtection is true\n',
+    );
     expect(await run('extend', 'lab')).toMatchObject({ code: 2 });
     expect(await run('pause')).toMatchObject({
       code: 2,

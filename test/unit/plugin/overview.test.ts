@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Condition } from '../../../src/api/meta.ts';
-import { FINALIZER } from '../../../src/api/names.ts';
+import { FINALIZER, HAND_OVER_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { overview, ORDERS, type Item, type OverviewOptions } from '../../../src/plugin/screens/overview.ts';
 import { timeline } from '../../../src/plugin/screens/timeline.ts';
@@ -116,6 +116,22 @@ describe('kubectl vps list', () => {
     const first = server('first', { spec: { expiresAt: '2026-01-02T05:30:00Z' } });
     const [, ...rows] = overview([kept, first], { ...options, order: 'ends' });
     expect(rows.slice(0, 2).join('\n')).toMatch(/^first .* in 5h30m .*\nkept +deleting for 2m .* in 23h /);
+  });
+
+  it('shows no end of a server that the operator does not cancel', () => {
+    const end = { expiresAt: '2026-01-02T05:30:00Z' };
+    const ending = server('ending', { spec: end });
+    const protected_ = server('protected', { spec: { ...end, deletionProtection: true } });
+    const unready = server('unready', { spec: { ttl: '4h', deletionProtection: true } });
+    const given = server('given', { spec: end, metadata: { annotations: { [HAND_OVER_ANNOTATION]: 'other' } } });
+    const [, ...rows] = overview([given, unready, protected_, ending], { ...options, order: 'ends' });
+    const cells = rows.slice(0, 4).map((row) => row.split(/ {2,}/));
+    expect(cells.map(([name, , , , ends]) => [name, ends])).toEqual([
+      ['ending', 'in 5h30m'],
+      ['given', '-'],
+      ['protected', '-'],
+      ['unready', '-'],
+    ]);
   });
 
   it.each([20, 40, 60, 80, 120, 200])(

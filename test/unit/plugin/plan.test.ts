@@ -362,6 +362,16 @@ describe('the plan for a server', () => {
     ]);
   });
 
+  it('says of an end what keeps the server beyond it', () => {
+    const before = running();
+    const after = changedTo(before, { expiresAt: '2026-03-01T00:00:00Z' });
+    expect(outcomeOf(before, after, sceneOf([before])).detail).toMatch(/: ends at 2026-03-01T00:00:00Z$/);
+    const kept = changedTo(after, { deletionProtection: true });
+    expect(outcomeOf(before, kept, sceneOf([before])).detail).toMatch(
+      /: ends at 2026-03-01T00:00:00Z, but not while spec\.deletionProtection is true$/,
+    );
+  });
+
   it('tells in its row that an order waits at a limit', () => {
     const full = web({ spec: { product: 'VPSX8' } });
     const conditions = withVerdict([], { reason: 'PriceLimit', message: 'why' }, 1, NOW);

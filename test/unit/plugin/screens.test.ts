@@ -89,6 +89,14 @@ describe('the screen of a server', () => {
     const expiresAt = '2026-01-04T03:00:00Z';
     expect(shown({ spec: { expiresAt } })).toMatch(/^Expires +in 2d3h \(2026-01-04T03:00:00Z\)$/m);
     expect(shown({ spec: { expiresAt } }, NOW + 4 * 86_400_000)).toMatch(/^Expires +now \(/m);
+    const deletionProtection = true;
+    const kept = ', but not while spec.deletionProtection is true\n';
+    expect(shown({ spec: { expiresAt, deletionProtection } })).toMatch(
+      new RegExp(`^Expires +at 2026-01-04T03:00:00Z${kept}`, 'm'),
+    );
+    expect(shown({ spec: { ttl: '4h', deletionProtection } })).toMatch(
+      new RegExp(`^Expires +4h after the server is first ready${kept}`, 'm'),
+    );
     const record = { owner: 'uid-of-web', mode: 'create' as const, attempt: 'a1', attemptedAt: '2026-01-01T23:57:30Z' };
     expect(shown({ status: { record } })).toMatch(/^Attempt +a1 {2}started 2m30s ago$/m);
   });
