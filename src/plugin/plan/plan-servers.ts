@@ -22,6 +22,7 @@ import { decide } from '../../virtual-server/decision/decide.ts';
 import { delayEndOf } from '../../virtual-server/decision/delay.ts';
 import { takerOf } from '../../virtual-server/decision/inputs.ts';
 import { NEW_MEMO } from '../../virtual-server/decision/memo.ts';
+import { namesOwner } from '../../virtual-server/decision/named.ts';
 import { modelOf, placeOf, priceText, sumOf, type PricedModel } from '../../virtual-server/decision/price.ts';
 import { isProvisioned } from '../../virtual-server/decision/server-status.ts';
 import { holdsSomething, knownRecord } from '../../virtual-server/decision/known-record.ts';
@@ -410,14 +411,11 @@ export function endingsOf(objects: readonly VirtualServer[], scene: Scene): { ca
 }
 
 function adoptionBy(after: VirtualServer, identifier: string, scene: Scene, fields: string): Outcome {
-  const holder = scene.servers.find((other) => {
-    // Another key may be of another account, where the same identifier names another server.
-    const hasSameKey =
-      other.metadata.namespace === after.metadata.namespace &&
-      other.spec.apiKeySecretRef.name === after.spec.apiKeySecretRef.name;
-    const isOther = other.metadata.uid !== after.metadata.uid && hasSameKey;
-    return isOther && isSameIdentifier(heldRecord(other)?.identifier, identifier);
-  });
+  // Another key may be of another account, where the same identifier names another server.
+  const holder = holdersOf(identifier, after, scene).find(
+    ({ metadata, spec }) =>
+      metadata.namespace === after.metadata.namespace && spec.apiKeySecretRef.name === after.spec.apiKeySecretRef.name,
+  );
   if (holder !== undefined)
     return { verb: 'refuse', detail: joined(fields, `IdentifierInUse: ${keyOf(holder)} holds server ${identifier}`) };
   const record = heldRecord(after);
@@ -425,6 +423,24 @@ function adoptionBy(after: VirtualServer, identifier: string, scene: Scene, fiel
   const isCounted = record !== undefined && holdsSomething(record);
   const adopted = isCounted ? [] : [{ name: after.metadata.name, ...priceOfAdopted(after, identifier, scene) }];
   return { verb: 'adopt', detail: joined(fields, `adopts server ${identifier}`), adopted };
+}
+
+/** The other objects that hold a server with this identifier. */
+const holdersOf = (identifier: string, { metadata: { uid } }: VirtualServer, { servers }: Scene): VirtualServer[] =>
+  servers.filter((other) => other.metadata.uid !== uid && isSameIdentifier(heldRecord(other)?.identifier, identifier));
+
+/** Whose server has the identifier that the order names. A chosen identifier is a host name, which only one account can have. */
+function takenIdentifier(after: VirtualServer, scene: Scene): string | undefined {
+  const { identifier, apiKeySecretRef } = after.spec;
+  if (identifier === undefined) return undefined;
+  const [holder] = holdersOf(identifier, after, scene);
+  if (holder !== undefined) return `${keyOf(holder)} holds server ${identifier}`;
+  const { servers = [] } = scene.lists(after.metadata.namespace, apiKeySecretRef.name) ?? {};
+  // The operator takes a server with the mark of the object for its own.
+  const isListed = servers.some(
+    (server) => isSameIdentifier(server.identifier, identifier) && namesOwner(after, server) !== 'own',
+  );
+  return isListed ? `the account has a server ${identifier} already` : undefined;
 }
 
 /** The list of servers shows the product. Of the rest, only the manifest tells. */
@@ -440,6 +456,8 @@ function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {
   const { product } = after.spec;
   const problem = orderProblem(after, scene);
   if (problem?.isCertain === true) return { verb: 'refuse', detail: joined(fields, problem.text) };
+  const taken = takenIdentifier(after, scene);
+  if (taken !== undefined) return { verb: 'refuse', detail: joined(fields, `IdentifierTaken: ${taken}`) };
   const what = [`orders ${product}`, `disk ${diskText(after.spec)}`, ...furtherTexts(after.spec)].join(', ');
   return {
     verb: 'order',

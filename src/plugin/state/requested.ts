@@ -3,14 +3,16 @@ import type { FurtherField } from '../../api/ordered-fields.ts';
 import { userDataSourceOf } from '../../api/user-data.ts';
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 
-type Asked = Partial<Pick<VirtualServerSpec, FurtherField>>;
+type Shown = FurtherField | 'identifier';
+type Asked = Partial<Pick<VirtualServerSpec, Shown>>;
 
 /** The disk: size, and type if the order names one. */
 export const diskText = ({ diskSize, diskType }: Asked & { diskSize: number }): string =>
   diskType === undefined ? String(diskSize) : `${diskSize} ${diskType}`;
 
 /** How each field is shown besides product, image, disk and keys, in this order; undefined: not at all. */
-const TEXTS: Readonly<Record<FurtherField, (spec: Asked) => string | undefined>> = {
+const TEXTS: Readonly<Record<Shown, (spec: Asked) => string | undefined>> = {
+  identifier: ({ identifier }) => identifier && `identifier ${identifier}`,
   ipv4: ({ ipv4 }) => (ipv4 === true ? 'IPv4' : undefined),
   zone: ({ zone }) => zone && `zone ${zone}`,
   hostname: ({ hostname }) => hostname && `hostname ${hostname}`,

@@ -362,6 +362,28 @@ describe('the plan for a server', () => {
     ]);
   });
 
+  it('refuses an order under an identifier that another server has, and shows the identifier of any other order', () => {
+    const named = web({ spec: { identifier: 'myown' } });
+    const lists = { ...LISTS, servers: [{ identifier: 'myown', state: 'Orphaned' as const }] };
+    const order = outcomeOf(undefined, named, sceneOf([running()]));
+    expect([order.verb, order.detail]).toEqual(['order', expect.stringContaining(', identifier myown')]);
+    const holder = webWith({ ...HELD, owner: 'uid-of-n1', identifier: 'MyOwn' });
+    const metadata = { ...holder.metadata, namespace: 'shop', name: 'n1', uid: 'uid-of-n1' };
+    const n1 = { ...holder, metadata, spec: { ...holder.spec, apiKeySecretRef: { name: 'other' } } };
+    const taken = outcomeOf(undefined, named, sceneOf([n1]));
+    expect(taken).toEqual({ verb: 'refuse', detail: 'IdentifierTaken: shop/n1 holds server myown' });
+    const listed = outcomeOf(undefined, named, { ...sceneOf(), lists: () => lists });
+    expect(listed).toEqual({ verb: 'refuse', detail: 'IdentifierTaken: the account has a server myown already' });
+    const marked = [
+      { identifier: 'myown', name: `web (${named.metadata.uid.slice(0, 8)})`, state: 'Unclear' as const },
+    ];
+    const again = outcomeOf(undefined, named, { ...sceneOf(), lists: () => ({ ...LISTS, servers: marked }) });
+    expect(again.verb).toBe('order');
+    // The object's own server.
+    const own = webWith({ ...HELD, identifier: 'myown' }, { spec: { identifier: 'myown' } });
+    expect(outcomeOf(own, changedTo(own, { deletionDelay: '1h' }), sceneOf([own])).verb).toBe('change');
+  });
+
   it('says of an end what keeps the server beyond it', () => {
     const before = running();
     const after = changedTo(before, { expiresAt: '2026-03-01T00:00:00Z' });

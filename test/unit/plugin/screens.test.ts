@@ -85,6 +85,11 @@ describe('the screen of a server', () => {
     expect(/^SSH /m.test(text)).toBe(isShown);
   });
 
+  it('shows the identifier that the order names', () => {
+    expect(shown({ spec: { identifier: 'myown' } })).toMatch(/^Requested +VPSX4, .*, identifier myown$/m);
+    expect(shown({})).not.toContain('identifier');
+  });
+
   it('shows when the server expires relative and absolute, and when an order began only relative', () => {
     const expiresAt = '2026-01-04T03:00:00Z';
     expect(shown({ spec: { expiresAt } })).toMatch(/^Expires +in 2d3h \(2026-01-04T03:00:00Z\)$/m);
