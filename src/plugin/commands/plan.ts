@@ -29,6 +29,7 @@ import {
   endingOf,
   endingsOf,
   insteadOf,
+  stillWaits,
   outcomeOf,
   totalOf,
   type PlannedChange,
@@ -36,6 +37,7 @@ import {
 } from '../plan/plan-servers.ts';
 import { outcomeOfSet } from '../plan/plan-sets.ts';
 import { wrongUserDataIn } from '../plan/plan-user-data.ts';
+import { conditionOf } from '../state/readiness.ts';
 import { plural } from '../state/totals.ts';
 
 export interface PlanOptions {
@@ -333,8 +335,10 @@ function changeOf({ kind, namespace, manifest }: Item, { before, after, refusal 
       };
     default: {
       const fields = before === undefined ? '' : changedFields(before as ServerCatalog, after as ServerCatalog);
-      const isSame = before !== undefined && fields === '';
-      return { ...change, verb: isSame ? 'none' : 'change', detail: isSame ? '' : fields || 'reads the lists' };
+      if (before === undefined || fields !== '')
+        return { ...change, verb: 'change', detail: fields || 'reads the lists' };
+      const ready = conditionOf(before as ServerCatalog, 'Ready');
+      return { ...change, verb: 'none', detail: ready?.status === 'False' ? stillWaits(ready.reason) : '' };
     }
   }
 }

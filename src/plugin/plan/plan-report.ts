@@ -34,9 +34,14 @@ export function render(report: PlanReport, format: PlanFormat, paint: Paint): st
   return `${(format === 'markdown' ? markdown(report) : text(report, paint)).join('\n')}\n`;
 }
 
+/** An unchanged object has a row if it waits for something: the apply does not end that. */
+const isShown = ({ verb, detail }: PlannedChange): boolean => verb !== 'none' || detail !== '';
+
+const verbOf = ({ verb }: PlannedChange): string => (verb === 'none' ? WORDS.none : verb);
+
 function text(report: PlanReport, paint: Paint): string[] {
-  const shown = report.changes.filter(({ verb }) => verb !== 'none');
-  const rows = shown.map((change) => [change.verb, objectOf(change), costOf(change), change.detail]);
+  const shown = report.changes.filter(isShown);
+  const rows = shown.map((change) => [verbOf(change), objectOf(change), costOf(change), change.detail]);
   return [
     ...(rows.length === 0 ? [] : [...columns(['PLAN', 'OBJECT', 'PRICE', 'DETAILS'], rows), '']),
     paint.strong(summaryOf(report)),
@@ -47,9 +52,9 @@ function text(report: PlanReport, paint: Paint): string[] {
 
 /** For a comment on a pull request. Text from a manifest or the cluster is in code spans, where it has no effect. */
 function markdown(report: PlanReport): string[] {
-  const shown = report.changes.filter(({ verb }) => verb !== 'none');
+  const shown = report.changes.filter(isShown);
   const rows = shown.map((change) =>
-    [`**${change.verb}**`, code(objectOf(change)), code(costOf(change)), code(change.detail)].join(' | '),
+    [`**${verbOf(change)}**`, code(objectOf(change)), code(costOf(change)), code(change.detail)].join(' | '),
   );
   const table = ['| plan | object | price | details |', '|---|---|---|---|', ...rows.map((row) => `| ${row} |`), ''];
   return [

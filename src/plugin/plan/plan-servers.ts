@@ -39,6 +39,7 @@ import { timestamp } from '../../base/duration.ts';
 import { endTimeOf, unless } from '../state/ends.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { expectedPrice, type Expected } from '../state/expected-price.ts';
+import { pendingChange, serverReadiness, verdict } from '../state/readiness.ts';
 import { diskText, furtherTexts } from '../state/requested.ts';
 import { powerChangeOf, powerOfNew } from './plan-power.ts';
 
@@ -589,11 +590,15 @@ function endText(object: VirtualServer, now: number): string {
   return ttl === undefined ? (expiresAt ?? '') : `ends ${ttl} after it is first ready${keeps}`;
 }
 
-/** The reason for which an unchanged object waits. */
-function waitsFor({ status }: VirtualServer): string {
-  const stalled = status?.conditions?.find(({ type }) => type === 'Stalled');
-  return stalled === undefined ? '' : `it waits: ${stalled.reason}`;
+/** What an unchanged object waits for; '' for one that is ready and as spec says. */
+function waitsFor(object: VirtualServer): string {
+  const isReady = serverReadiness(object).status === 'True';
+  const { reason } = (isReady ? pendingChange(object) : verdict(object)) ?? {};
+  return reason === undefined ? '' : stillWaits(reason);
 }
+
+/** What is said of an unchanged object that is not ready. */
+export const stillWaits = (reason: string): string => `still waits: ${reason}`;
 
 interface Described {
   metadata: { labels?: Record<string, string> | undefined; annotations?: Record<string, string> | undefined };

@@ -4,7 +4,7 @@ import { isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { mergePatched } from '../cluster/merge-patch.ts';
-import { conditionOf } from '../state/readiness.ts';
+import { conditionOf, setReadiness } from '../state/readiness.ts';
 import { plural } from '../state/totals.ts';
 import {
   changedFields,
@@ -13,6 +13,7 @@ import {
   limitText,
   orderProblem,
   priceOfOrder,
+  stillWaits,
   type PlannedChange,
   type Scene,
 } from './plan-servers.ts';
@@ -175,7 +176,11 @@ export function outcomeOfSet(
   scene: Scene,
 ): Pick<PlannedChange, 'verb' | 'detail' | 'ordered' | 'cancelled' | 'resized'> {
   const fields = before === undefined ? '' : changedFields(before, after);
-  if (before !== undefined && fields === '') return { verb: 'none', detail: '', ordered: [], cancelled: [] };
+  if (before !== undefined && fields === '') {
+    const ready = setReadiness(before);
+    const detail = ready.status === 'True' ? '' : stillWaits(ready.reason);
+    return { verb: 'none', detail, ordered: [], cancelled: [] };
+  }
   const hoped = playRollout(after, scene.servers, scene.now);
   const isToOrder = hoped.created.length > 0 || keysProblem(after.spec.template.spec) !== undefined;
   const problem = isToOrder ? orderProblem(manifestOf(after, 0), scene) : undefined;

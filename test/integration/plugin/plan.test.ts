@@ -439,6 +439,13 @@ it('checks the user data in Secrets and ConfigMaps as the operator does, and sho
     await world.create(virtualServer(name, withSpec({ userDataFrom: sources[name as 'secret-key'] })));
   await world.waitForReason('secret-type', 'InvalidSpec', 'Stalled');
   await world.waitForReason('secret-key', 'UserDataNotFound', 'Stalled');
+  const again = virtualServer('secret-key', withSpec({ userDataFrom: sources['secret-key'] }));
+  const unchanged = await planned(plugin, '-f', await folderOf({ 'all.yaml': [again] }));
+  expect([unchanged.code, verbs(unchanged.plan), detailOf(unchanged.plan, 'secret-key')]).toEqual([
+    0,
+    { 'secret-key': 'none' },
+    'still waits: UserDataNotFound',
+  ]);
 });
 
 it('refuses what the API server or the operator would refuse, with the field', async () => {

@@ -362,6 +362,35 @@ describe('the plan for a server', () => {
     ]);
   });
 
+  it('says of an unchanged object that is not ready, or not as spec says, what it waits for', () => {
+    const ready = withVerdict([], { reason: 'Available', message: '' }, 1, NOW);
+    const lacking = withVerdict([], { reason: 'UserDataNotFound', message: 'why' }, 1, NOW);
+    const pendingToo = withCondition(
+      ready,
+      'ChangePending',
+      { status: 'True', reason: 'ChangeRefused', message: '' },
+      1,
+      NOW,
+    );
+    const reported = (conditions: typeof ready) => {
+      const object = running();
+      return { ...object, status: { ...object.status, observedGeneration: 1, conditions } };
+    };
+    const detailOf = (object: VirtualServer) => outcomeOf(object, object, sceneOf([object]));
+    expect(detailOf(reported(ready))).toEqual({ verb: 'none', detail: '' });
+    expect(detailOf(reported(lacking))).toEqual({ verb: 'none', detail: 'still waits: UserDataNotFound' });
+    expect(detailOf(reported(pendingToo))).toEqual({ verb: 'none', detail: 'still waits: ChangeRefused' });
+    const set = webSet({ replicas: 1 });
+    const waiting = {
+      ...set,
+      status: { ...set.status, conditions: [{ ...ready[0], status: 'False', reason: 'Scaling' }] },
+    };
+    expect(outcomeOfSet(waiting as VirtualServerSet, waiting as VirtualServerSet, sceneOf())).toMatchObject({
+      verb: 'none',
+      detail: 'still waits: Scaling',
+    });
+  });
+
   it('refuses an order under an identifier that another server has, and shows the identifier of any other order', () => {
     const named = web({ spec: { identifier: 'myown' } });
     const lists = { ...LISTS, servers: [{ identifier: 'myown', state: 'Orphaned' as const }] };
@@ -1134,6 +1163,19 @@ describe('the report', () => {
     ]);
     expect(after).toEqual({ price: 0.3, unknown: 0 });
     expect(totalOf('default', sceneOf([running(), webWith(TASKED)]))).toEqual({ price: 9, unknown: 0 });
+  });
+
+  it('has a row for an unchanged object only if there is something to say of it', () => {
+    const none = { verb: 'none' as const, ordered: [] };
+    const changes = [change(none), change({ ...none, name: 'db', detail: 'still waits: UserDataNotFound' })];
+    const [text, markdown] = (['text', 'markdown'] as const).map((format) =>
+      render({ changes, prices: new Map(), notes: [] }, format, { strong: String } as never),
+    );
+    expect(text).toMatch(
+      /^PLAN .*\nunchanged +VirtualServer ns\/db +- +still waits: UserDataNotFound\n\nPlan: 2 unchanged\n$/,
+    );
+    expect(markdown).toContain('| **unchanged** | `VirtualServer ns/db` |  | `still waits: UserDataNotFound` |');
+    expect(`${text}${markdown}`).not.toContain('ns/web');
   });
 
   it('puts no text outside of code in Markdown', () => {
