@@ -39,8 +39,11 @@ export interface Totals {
 }
 
 interface WithConditions {
-  status?: { conditions?: Condition[] | undefined };
+  status?: { conditions?: Pick<Condition, 'type' | 'status' | 'reason'>[] | undefined };
 }
+
+/** What counts for an object that the operator has let go: its own conditions are those of before. */
+const LET_GO: WithConditions = { status: { conditions: [{ type: 'Ready', status: 'False', reason: 'Deleting' }] } };
 
 const KNOWN: ReadonlySet<string> = new Set([...Object.keys(REASONS), ...Object.keys(SET_REASONS)]);
 const READY: ReadonlySet<string> = new Set(['True', 'False', 'Unknown']);
@@ -48,7 +51,7 @@ const READY: ReadonlySet<string> = new Set(['True', 'False', 'Unknown']);
 /** `now` is in ms since the epoch. */
 export function countTotals(objects: readonly VirtualServer[], now: number): Totals {
   const totals: Totals = {
-    servers: countStandings(objects),
+    servers: countStandings(objects.map((object) => (isLetGo(object) ? LET_GO : object))),
     price: 0,
     namespaces: new Map(),
     expiring: 0,
@@ -58,10 +61,11 @@ export function countTotals(objects: readonly VirtualServer[], now: number): Tot
     oldestDeletionMs: 0,
   };
   for (const object of objects) {
+    totals.orphans += orphansOf(object);
     if (isParked(object)) totals.parkedCreates += 1;
+    if (isLetGo(object)) continue;
     if (isPaidFor(object)) addRunning(totals, object);
     if (object.status?.conditions?.some(({ type }) => type === 'Expiring') === true) totals.expiring += 1;
-    totals.orphans += orphansOf(object);
     const deletingMs = deletingFor(object, now);
     if (deletingMs === undefined) continue;
     totals.deleting += 1;
@@ -114,7 +118,7 @@ function ownMirror({ metadata, status }: VirtualServer): ServerRecord | undefine
 
 function deletingFor(object: VirtualServer, now: number): number | undefined {
   const { deletionTimestamp } = object.metadata;
-  if (deletionTimestamp === undefined || isLetGo(object)) return undefined;
+  if (deletionTimestamp === undefined) return undefined;
   // With spec.deletionDelay, there is nothing to do before its end. Without, the status may still show the expiry.
   const delayedTo = object.spec.deletionDelay === undefined ? undefined : object.status?.cancelsAt;
   const since = Date.parse(delayedTo ?? deletionTimestamp);
@@ -257,7 +261,7 @@ const GAUGES: readonly GaugeDefinition[] = [
   ]),
   standings(
     'vps_operator_servers',
-    'VirtualServers by the status of Ready and the current reason: of Stalled, else Reconciling, else Ready.',
+    'VirtualServers by the status of Ready and the current reason: of Stalled, else Reconciling, else Ready. Deleting, if only finalizers of other controllers keep the object.',
     ({ totals }) => totals.servers,
   ),
   standings('vps_operator_catalogs', 'ServerCatalogs by the status of Ready and the current reason.', ({ vitals }) =>

@@ -18,6 +18,7 @@ import {
   stalled,
   type Reported,
 } from '../state/readiness.ts';
+import { keptBy } from '../state/let-go.ts';
 import { plural } from '../state/totals.ts';
 
 /** The operator reports on a new object within seconds. */
@@ -94,11 +95,11 @@ export function checkKeys(where: string, held: NamespaceObjects, missing: Readon
 export function checkObjects({ where }: ClusterView, { servers, sets }: NamespaceObjects, now: number): CheckFinding[] {
   if (servers instanceof CommandError) return [cannotSee('objects', servers)];
   const all = [
-    ...servers.map((object) => ({ name: object.metadata.name, object })),
-    ...seen(sets).map((object) => ({ name: `set/${object.metadata.name}`, object })),
+    ...servers.map((object) => ({ name: object.metadata.name, object, kept: keptBy(object) })),
+    ...seen(sets).map((object) => ({ name: `set/${object.metadata.name}`, object, kept: undefined })),
   ];
-  const waiting = all.flatMap(({ name, object }) => {
-    const reason = needs(object, now);
+  const waiting = all.flatMap(({ name, object, kept }) => {
+    const reason = kept === undefined ? needs(object, now) : keptFor(object, kept, now);
     return reason === undefined ? [] : [{ name, reason }];
   });
   const counts = `${plural(servers.length, 'server')}, ${plural(seen(sets).length, 'set')}`;
@@ -119,6 +120,11 @@ function needs(object: Reported, now: number): string | undefined {
   const isSeen = isCurrent(object) || paused(object) !== undefined;
   if (isSeen && conditionOf(object, 'Ready') !== undefined) return undefined;
   return now - changedAt(object) > REPORT_MS ? NOT_REPORTED : undefined;
+}
+
+/** The operator is done with the object. Most controllers remove their finalizers within seconds. */
+function keptFor({ metadata: { deletionTimestamp = '' } }: Reported, kept: string, now: number): string | undefined {
+  return now - Date.parse(deletionTimestamp) > REPORT_MS ? `being deleted, ${kept}` : undefined;
 }
 
 /** The last write that may have changed spec (ms since the epoch). */

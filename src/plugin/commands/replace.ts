@@ -14,6 +14,7 @@ import { agreed, cannotAsk, print, tell, type Context } from '../cluster/context
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { followGoal } from '../screens/follow.ts';
 import { priceInWords, pricedServers } from '../state/order-price.ts';
+import { upToDate } from '../state/let-go.ts';
 import { heldServer } from '../state/recorded-order.ts';
 import { progressLine, timeLeft } from '../screens/progress.ts';
 import {
@@ -308,7 +309,10 @@ async function untilGone(context: Context, { metadata }: VirtualServer, timeoutM
   const { name, uid } = metadata;
   const goal = {
     name,
-    look: (signal: AbortSignal) => cluster.find(name, signal),
+    look: async (signal: AbortSignal) => {
+      const seen = await cluster.find(name, signal);
+      return seen && upToDate(seen);
+    },
     isReached: (seen: VirtualServer | undefined) => Promise.resolve(seen?.metadata.uid !== uid),
     progress: (seen: VirtualServer | undefined, isNarrow: boolean) => seen && progressLine(seen, isNarrow),
     stuck: (seen: VirtualServer | undefined) => seen && stuckServer(seen, cluster.where, now()),

@@ -4,10 +4,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hasReadServer, powerStateOf } from '../../api/server-state.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import { openInBrowser, webAddress } from '../terminal/browser.ts';
 import { print, tell, type Context } from '../cluster/context.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { scpArguments, scpServer, sshArguments, sshDestination, type SshDestination } from '../flags/ssh-arguments.ts';
+import { endOfObject } from '../state/let-go.ts';
 import { data } from '../terminal/table.ts';
 import { clean } from '../terminal/terminal.ts';
 
@@ -37,7 +39,7 @@ async function reach(
   use: (target: SshDestination, knownHosts?: string) => Promise<number>,
 ): Promise<number> {
   const { cluster } = context;
-  const object = await cluster.get(name);
+  const object = requireServer(await cluster.get(name));
   const target = sshDestination(object, direct, cluster.where);
   await cluster.close();
   // What was read last may be outdated, so this refuses nothing.
@@ -58,6 +60,13 @@ async function reach(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Throws CommandError if the server of a deleted object is gone, while other finalizers keep the object. */
+function requireServer(object: VirtualServer): VirtualServer {
+  const end = endOfObject(object);
+  if (end === undefined || end.mayExist) return object;
+  throw new CommandError(EXIT.failed, `${object.metadata.name} is being deleted. ${end.message}`);
 }
 
 export type ScpOptions = SshOptions & { recursive: boolean };
@@ -97,7 +106,7 @@ function run(program: string, args: readonly string[]): Promise<number> {
 export async function showConsole(context: Context, name: string, open: boolean): Promise<void> {
   const { cluster, format, terminal } = context;
   if (open && format !== 'table') throw new CommandError(EXIT.usage, 'pass either --open or --output, not both');
-  const { status } = await cluster.get(name);
+  const { status } = requireServer(await cluster.get(name));
   const console = status?.adminConsole;
   if (console === undefined) throw new CommandError(EXIT.failed, `${name} has no admin console`);
   if (format !== 'table') return void terminal.out.write(data(console, format));

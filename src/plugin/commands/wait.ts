@@ -8,6 +8,7 @@ import { followGoal, type Goal } from '../screens/follow.ts';
 import { isLive } from '../screens/live.ts';
 import { duration, progressLine, timeLeft } from '../screens/progress.ts';
 import { conditionOf, inWords, isCurrent, pendingChange, serverReadiness } from '../state/readiness.ts';
+import { upToDate } from '../state/let-go.ts';
 import { stuckServer } from '../screens/stuck.ts';
 import type { Target } from '../flags/target.ts';
 import { deletedSet, readySet } from './wait-set.ts';
@@ -52,7 +53,8 @@ function server(context: Context, name: string, wanted: WaitOptions['for']): Ser
     name,
     leftOver: () => (change === undefined ? [] : [`${name} is to change: ${change.reason}: ${inWords(change)}`]),
     async look(signal) {
-      const object = await cluster.find(name, signal);
+      const found = await cluster.find(name, signal);
+      const object = found && upToDate(found);
       if (object !== undefined && wanted === 'ready' && isLive(context.terminal, 'err'))
         usual ??= await usualTime(context, object, signal);
       return object;

@@ -4,6 +4,7 @@ import { SET_KIND } from '../../api/names.ts';
 import { notPublic } from '../../base/ip-address.ts';
 import { SSH_USER } from '../../virtual-server/decision/server-status.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
+import { endOfObject } from '../state/let-go.ts';
 import { clean } from '../terminal/terminal.ts';
 import { quotedPath, sshDestination, strictOptions, type SshDestination } from '../flags/ssh-arguments.ts';
 
@@ -41,8 +42,10 @@ export function sshHosts(
   const notes: string[] = [];
   for (const object of objects) {
     const name = `${object.metadata.name}.${object.metadata.namespace}${suffix}`;
+    const end = endOfObject(object);
     try {
       if (!NAME.test(name)) notes.push(`${JSON.stringify(name)} is left out: it is no host name`);
+      else if (end?.mayExist === false) notes.push(`${name} is left out: ${end.message}`);
       else if (suffix === '' && object.metadata.name.includes('.'))
         notes.push(`${name} is left out: it could be another host. Pass --suffix .vps to include it`);
       else hosts.push({ name, object, target: sshDestination(direct ? publicOnly(object) : object, direct, '') });

@@ -2,12 +2,13 @@
 import type { Command, Option } from 'commander';
 import { CATALOG_PLURAL } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
-import { DEFAULT_DISK_TYPE } from '../../api/virtual-server.ts';
+import { DEFAULT_DISK_TYPE, type VirtualServer } from '../../api/virtual-server.ts';
 import { contextNames } from '../../kube/config.ts';
 import { UNHELD, NAME, PATH, SERVER_OR_SET, SET } from '../flags/arguments.ts';
 import { memoryText } from '../state/catalogs.ts';
 import { ClusterView } from '../cluster/cluster.ts';
 import { LIST_FORMATS } from '../commands/list.ts';
+import { upToDate } from '../state/let-go.ts';
 import { unheldIn } from '../state/orphans.ts';
 import { conditionOf, NOT_REPORTED, type Reported } from '../state/readiness.ts';
 import { isPlain } from '../../base/text.ts';
@@ -110,8 +111,9 @@ async function namesFor(argument: string | undefined, cluster: ClusterView): Pro
       word: spelled(object.metadata.name),
       about: conditionOf(object, 'Ready')?.reason ?? NOT_REPORTED,
     }));
-  if (argument === NAME.name) return named(await cluster.list(false));
-  if (argument === PATH.name) return named(await cluster.list(false), (name) => `${name}:`);
+  const serversNow = async (): Promise<VirtualServer[]> => (await cluster.list(false)).map(upToDate);
+  if (argument === NAME.name) return named(await serversNow());
+  if (argument === PATH.name) return named(await serversNow(), (name) => `${name}:`);
   if (argument === SET.name) return named(await cluster.listSets());
   if (argument === UNHELD.name) {
     const catalogs = (await cluster.listOf(CATALOG_PLURAL)) as ServerCatalog[];
@@ -119,7 +121,7 @@ async function namesFor(argument: string | undefined, cluster: ClusterView): Pro
     return servers.map(({ identifier, name }) => ({ word: identifier, about: name }));
   }
   if (argument !== SERVER_OR_SET.name) return [];
-  const servers = named(await cluster.list(false));
+  const servers = named(await serversNow());
   // The user may have no right to read sets.
   const sets = await cluster.listSets().catch(() => []);
   return [...servers, ...named(sets, (name) => `set/${name}`)];

@@ -17,6 +17,7 @@ import {
   stalled,
   verdict,
 } from '../state/readiness.ts';
+import { keptBy, upToDate } from '../state/let-go.ts';
 import { clean, type Paint } from '../terminal/terminal.ts';
 import { plural, priceText, sumUp } from '../state/totals.ts';
 
@@ -60,8 +61,9 @@ export interface OverviewOptions {
 }
 
 /** Header, rows, sum, and what the rows that need you say. Unless wide, no line is longer than the terminal is wide. */
-export function overview(items: readonly Item[], options: OverviewOptions): string[] {
+export function overview(listed: readonly Item[], options: OverviewOptions): string[] {
   const { paint } = options;
+  const items = listed.map(shownItem);
   const ordered = sorted(items, options);
   const columns = columnsFor(ordered, options);
   const width = options.isWide ? undefined : options.width;
@@ -78,9 +80,14 @@ export function overview(items: readonly Item[], options: OverviewOptions): stri
 }
 
 /** One row without dot and color, for a pipe that gets a row for each change. */
-export function plainRow(item: Item, options: Pick<OverviewOptions, 'now' | 'withNamespace'>): string {
+export function plainRow(listed: Item, options: Pick<OverviewOptions, 'now' | 'withNamespace'>): string {
+  const item = shownItem(listed);
   const names = options.withNamespace ? (['namespace', ...USUAL] as const) : USUAL;
   return names.map((name) => clean(COLUMNS[name](item, options.now)) || '-').join(GAP);
+}
+
+function shownItem(item: Item): Item {
+  return item.kind === 'set' ? item : { ...item, object: upToDate(item.object) };
 }
 
 interface Shown {
@@ -170,7 +177,9 @@ function unpausedState(item: Item, now: number): string {
   const { reason } = verdictOf(item);
   if (deletionTimestamp !== undefined) {
     const since = `deleting for ${duration(now - Date.parse(deletionTimestamp))}`;
-    return stalled(object) === undefined ? since : `${reason}, ${since}`;
+    const kept = item.kind === 'set' ? undefined : keptBy(item.object);
+    const state = kept === undefined ? since : `${since}, ${kept}`;
+    return stalled(object) === undefined ? state : `${reason}, ${state}`;
   }
   if (item.kind === 'set') {
     const { readyReplicas = 0 } = item.object.status ?? {};

@@ -6,6 +6,7 @@ import { annotationMeant, unknownAnnotations } from '../../virtual-server/decisi
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { cancelIsForbidden } from '../../virtual-server/decision/view.ts';
 import type { EventView } from '../cluster/cluster.ts';
+import { upToDate } from '../state/let-go.ts';
 import { nextSteps } from '../state/next-steps.ts';
 import { unless } from '../state/ends.ts';
 import { powerOf, recordOf } from '../state/recorded-order.ts';
@@ -30,7 +31,8 @@ interface ScreenInput {
 }
 
 /** Omits empty sections. */
-export function screen(input: ScreenInput): string[] {
+export function screen(given: ScreenInput): string[] {
+  const input = { ...given, object: upToDate(given.object) };
   const { object, now, where, paint } = input;
   const shown = { ...input, readiness: serverReadiness(object), said: new Said() };
   return sectioned([

@@ -1,12 +1,13 @@
 /** Shows a set and its members as a tree on one screen. Pure. */
 import { SET_KIND } from '../../api/names.ts';
-import type { Member } from '../../virtual-server-set/decision/member.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Situation } from '../../virtual-server-set/decision/situation.ts';
 import type { EventView } from '../cluster/cluster.ts';
 import { duration } from './progress.ts';
 import { serverReadiness, setReadiness, stalled, verdict } from '../state/readiness.ts';
 import { Said } from '../terminal/said.ts';
 import { conditions, events, facts, head, next, sectioned, type Row, type Shown } from './screen-parts.ts';
+import { upToDate } from '../state/let-go.ts';
 import { needy, noteOf, setSteps } from '../state/set-steps.ts';
 import { columns } from '../terminal/table.ts';
 import { clean, type Paint } from '../terminal/terminal.ts';
@@ -77,16 +78,19 @@ function tree(situation: Situation, paint: Paint): string[] {
     money(price),
   ];
   const ordered = [...members].sort((a, b) => (a.ordinal ?? Infinity) - (b.ordinal ?? Infinity));
-  const leaves = ordered.map((member, index) => [
-    `${index === ordered.length - 1 ? '└─' : '├─'} ${member.name}`,
-    member.deleting ? 'False' : serverReadiness(member.object).status,
-    reasonOf(member),
-    yesNo(updated.includes(member)),
-    yesNo(isAvailable(member)),
-    member.object.status?.identifier ?? '',
-    money(member.price),
-    age(member.createdAt),
-  ]);
+  const leaves = ordered.map((member, index) => {
+    const object = upToDate(member.object);
+    return [
+      `${index === ordered.length - 1 ? '└─' : '├─'} ${member.name}`,
+      member.deleting ? 'False' : serverReadiness(object).status,
+      reasonOf(member.deleting, object),
+      yesNo(updated.includes(member)),
+      yesNo(isAvailable(member)),
+      object.status?.identifier ?? '',
+      money(member.price),
+      age(member.createdAt),
+    ];
+  });
   const lines = columns(HEADER, [[...root, age(Date.parse(set.metadata.creationTimestamp))], ...leaves]);
   return price === undefined ? lines : [...lines, paint.faint("prices in the provider's unit")];
 }
@@ -101,7 +105,7 @@ function stuckMembers(situation: Situation, { paint, said }: Shown): string[] {
 }
 
 /** A member keeps its last reason until the operator sees that it is being deleted. */
-function reasonOf({ deleting, object }: Member): string {
+function reasonOf(deleting: boolean, object: VirtualServer): string {
   return deleting && stalled(object) === undefined ? 'Deleting' : verdict(object).reason;
 }
 

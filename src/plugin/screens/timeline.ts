@@ -3,6 +3,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { timeOfEvent, type EventView } from '../cluster/cluster.ts';
 import { duration } from './progress.ts';
+import { endOfObject, upToDate } from '../state/let-go.ts';
 import { inWords } from '../state/readiness.ts';
 import { Said } from '../terminal/said.ts';
 import { clean, type Paint } from '../terminal/terminal.ts';
@@ -35,6 +36,8 @@ export function timeline(object: VirtualServer, events: readonly EventView[] | u
 
 function life(object: VirtualServer): Entry[] {
   const { creationTimestamp, deletionTimestamp } = object.metadata;
+  const isOver = endOfObject(object) !== undefined;
+  const wait = isOver ? '' : ': since then it waits for its server to be cancelled or released';
   const { attempt, attemptedAt, task, readyAt, missingAt, expiredAt, identifier, mode } = knownRecord(object) ?? {};
   const server = identifier === undefined ? 'the server' : `server ${identifier}`;
   const known: [string | undefined, string][] = [
@@ -43,18 +46,28 @@ function life(object: VirtualServer): Entry[] {
     [readyAt, `${server} was first ready${mode === 'adopt' ? ', and had been adopted' : ''}`],
     [missingAt, `${server} counted as gone`],
     [expiredAt, `${server} was cancelled because it expired`],
-    [deletionTimestamp, 'the object was deleted: since then it waits for its server to be cancelled or released'],
+    [deletionTimestamp, `the object was deleted${wait}`],
   ];
   return known.flatMap(([time, text]) => (time === undefined ? [] : [{ at: Date.parse(time), text }]));
 }
 
-function conditions({ status }: VirtualServer): Entry[] {
-  return (status?.conditions ?? []).map((condition) => ({
-    at: Date.parse(condition.lastTransitionTime),
-    // The reason may be newer than the status.
-    text: `${condition.type} became ${condition.status}; now ${condition.reason}`,
-    message: inWords(condition),
-  }));
+function conditions(object: VirtualServer): Entry[] {
+  const isOver = endOfObject(object) !== undefined;
+  const past = isOver ? (object.status?.conditions ?? []) : [];
+  return [
+    ...past.map(({ type, status, lastTransitionTime }) => ({
+      at: Date.parse(lastTransitionTime),
+      text: `${type} became ${status}`,
+    })),
+    ...(upToDate(object).status?.conditions ?? []).map((condition) => ({
+      at: Date.parse(condition.lastTransitionTime),
+      // The reason may be newer than the status.
+      text: isOver
+        ? `now ${condition.reason}`
+        : `${condition.type} became ${condition.status}; now ${condition.reason}`,
+      message: inWords(condition),
+    })),
+  ];
 }
 
 function ofEvent(event: EventView): Entry {

@@ -14,6 +14,7 @@ import {
   SET_SHORT_NAME,
   USER_DATA_SECRET_TYPE,
 } from '../../api/names.ts';
+import { isLetGo } from '../../api/server-state.ts';
 import { userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { quoted } from '../../base/text.ts';
@@ -52,6 +53,19 @@ const extend: Lines = (object, where) =>
 const undelete: Lines = ({ metadata }, where) => [
   `kubectl vps undelete ${metadata.name}${where}   # to take the deletion back`,
 ];
+
+/** The garbage collector removes its own finalizers. */
+const OF_COLLECTOR = ['foregroundDeletion', 'orphan'];
+
+/** Takes every finalizer away, so only for an object that the operator has let go. */
+const removeFinalizers: Lines = (object, where) => {
+  const { name, finalizers = [] } = object.metadata;
+  const foreign = finalizers.filter((finalizer) => !OF_COLLECTOR.includes(finalizer));
+  if (!isLetGo(object) || foreign.length === 0) return [];
+  return [
+    `kubectl patch vps ${name}${where} --type merge -p '{"metadata":{"finalizers":null}}'   # only if no controller will remove ${foreign.join(', ')}`,
+  ];
+};
 
 const correctSpec: Lines = (object, where) => [
   lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where),
@@ -103,6 +117,7 @@ const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
         ]
       : [],
   CreateRejected: lookAgain,
+  Deleting: removeFinalizers,
   DeletionDelayed: undelete,
   DeletionProtected: (object, where) =>
     object.metadata.deletionTimestamp === undefined ? [] : undelete(object, where),

@@ -4,6 +4,7 @@ import { hasTrait } from '../../api/conditions.ts';
 import type { Member, Note } from '../../virtual-server-set/decision/member.ts';
 import type { Situation } from '../../virtual-server-set/decision/situation.ts';
 import { inPlaceSteps, takenSteps, wayOut } from '../../virtual-server-set/decision/set-sentences.ts';
+import { upToDate } from './let-go.ts';
 import { findOut, more, nextSteps } from './next-steps.ts';
 import { NOT_REPORTED, paused, setReadiness, stalled } from './readiness.ts';
 import { earlierRevisions } from './revisions.ts';
@@ -36,7 +37,7 @@ function troubled(situation: Situation): Member[] {
 
 /** The members that make no progress until you act, the most urgent first. */
 export function needy({ members, unresolved, blocked, stuck }: Situation): Member[] {
-  const others = members.filter((member) => stalled(member.object) !== undefined);
+  const others = members.filter(({ object }) => stalled(upToDate(object)) !== undefined);
   return [...new Set([...unresolved, ...blocked, ...stuck, ...others])];
 }
 

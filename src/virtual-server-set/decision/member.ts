@@ -8,7 +8,7 @@ import {
   START_OVER_ANNOTATION,
 } from '../../api/names.ts';
 import { newerRecord, parseRecord, phaseOf, type ServerRecord, mirrorIn } from '../../api/record.ts';
-import { isPaidFor, isAnnotated, isPaused } from '../../api/server-state.ts';
+import { isAnnotated, isLetGo, isPaidFor, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { durationMs } from '../../base/duration.ts';
 import { adviceOf } from '../../controller/conditions.ts';
@@ -67,7 +67,8 @@ export interface Member {
 export function memberOf(object: VirtualServer, ordinal: number | undefined, update?: MemberPatch): Member {
   const { metadata, spec, status } = object;
   const deleting = metadata.deletionTimestamp !== undefined;
-  const conditions = status?.conditions ?? [];
+  // The operator has written nothing since it let the object go.
+  const conditions = isLetGo(object) ? [] : (status?.conditions ?? []);
   const ready = conditions.find(({ type }) => type === 'Ready');
   const records = recordsOf(object);
   const unresolved = unresolvedOf(object, records);
@@ -138,11 +139,17 @@ export function troubleOf({ trouble }: Pick<Member, 'trouble'>): Note | undefine
 function unresolvedOf(object: VirtualServer, records: readonly Partial<ServerRecord>[]): Note | undefined {
   const shown = noteOf(object, currentReason(object.status?.conditions));
   if (!isReadable(object, records)) return shown ?? { reason: 'RecordInvalid', message: '', advice: '' };
-  const open = records.map((record) => openReason(record, 'unresolved')).find((reason) => reason !== undefined);
+  const open = isReleased(object)
+    ? undefined
+    : records.map((record) => openReason(record, 'unresolved')).find((reason) => reason !== undefined);
   if (open !== undefined) return { message: '', advice: '', ...shown, reason: open as Reason };
   const orphaned = noteOf(object, 'OrphanedServer') ?? { reason: 'OrphanedServer', message: '', advice: '' };
   return orphansIn(records) > 0 ? orphaned : undefined;
 }
+
+/** The operator removes the annotation together with its finalizer, when it owes the object nothing more. */
+const isReleased = (object: VirtualServer): boolean =>
+  isLetGo(object) && object.metadata.annotations?.[RECORD_ANNOTATION] === undefined;
 
 /** You may let a copy of another object start with a new record. */
 const isToStartOver = ({ metadata: { annotations, uid } }: VirtualServer): boolean =>

@@ -76,6 +76,33 @@ describe('kubectl vps status NAME', () => {
     expect(world.simulator.ledger.creates()[0]?.body['user_data_string']).toBe('#cloud-config\n');
   });
 
+  it('shows no cancelled server as running while another finalizer keeps its object, and offers a command that frees it', async (context) => {
+    const world = await publicWorld(context);
+    const { metadata } = await readyServer(world, 'web');
+    const { finalizers = [] } = metadata;
+    await world.patch('web', { metadata: { finalizers: [...finalizers, 'x.example/y'] } });
+    await world.delete('web');
+    await world.waitFor('web', (object) => object.metadata.finalizers?.join() === 'x.example/y');
+    expect(world.simulator.aliveServers()).toEqual([]);
+    const plugin = await createPlugin(folder(), world.namespace);
+    const kubectl = (...words: string[]) => plugin.kubectl(['vps', ...words]);
+    const { stdout } = await kubectl('status', 'web');
+    expect(stdout).toMatch(/^Not ready: Deleting .* Only finalizer x\.example\/y keeps the object$/m);
+    expect(stdout.split('\nEvents')[0]).not.toMatch(/is running|^SSH|price/m);
+    expect((await kubectl('list')).stdout).toMatch(/^web +deleting for \d+s, kept by x\.example\/y +VPSX4 +- /m);
+    expect((await kubectl('timeline', 'web')).stdout).toMatch(/ now Deleting: .* Only finalizer x\.example\/y/);
+    expect((await kubectl('ssh', 'web')).stderr).toContain('web is being deleted. The operator has cancelled server');
+    const waited = await kubectl('wait', 'web', '--for', 'deleted', '--timeout', '1s');
+    expect([waited.code, waited.stderr]).toEqual([
+      5,
+      expect.stringMatching(/Deleting: .* Only finalizer x\.example\/y/),
+    ]);
+    expect(waited.stderr).not.toContain('100 %');
+    const [command = ''] = /^ {2}kubectl patch .*$/m.exec(stdout) ?? [];
+    await plugin.shell(command.trim());
+    expect((await kubectl('wait', 'web', '--for', 'deleted', '--timeout', '30s')).code).toBe(0);
+  });
+
   it('shows the progress of a task in the words of the provider, which cannot steer the terminal', async () => {
     const world = await createWorld();
     await provisioning(world, 'web', 'Installing \u001b[2J\u009b31m OS, 99% complete');

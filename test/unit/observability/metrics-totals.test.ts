@@ -49,6 +49,19 @@ describe('the totals', () => {
     ]);
   });
 
+  it('counts an object that only other finalizers keep as one that is being deleted, whatever its last status says', () => {
+    const stale = conditions(
+      ready,
+      condition('Stalled', 'True', 'SecretInvalid'),
+      condition('Expiring', 'True', 'ExpiresSoon'),
+    );
+    const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x.example/y'] };
+    expect(countTotals([stored('web', storedWith({ metadata, status: stale }))], NOW)).toEqual({
+      ...NONE,
+      servers: [{ ready: 'False', reason: 'Deleting', count: 1 }],
+    });
+  });
+
   it('counts unknown reasons and statuses under a fixed name', () => {
     const odd = condition('Ready', 'Perhaps' as Condition['status'], 'toString');
     expect(countTotals([withStatus('odd', conditions(odd))], NOW).servers).toEqual([
