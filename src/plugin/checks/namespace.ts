@@ -5,11 +5,12 @@ import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { ONLY_METADATA } from '../../kube/kinds.ts';
 import { pathOf } from '../../kube/resource.ts';
-import { fine, cannotSee, wrong, type CheckFinding } from './checkup.ts';
+import { fine, cannotSee, unknown, wrong, type CheckFinding } from './checkup.ts';
 import type { ClusterView } from '../cluster/cluster.ts';
 import { CommandError } from '../terminal/failure.ts';
 import { loginCommand } from '../state/login-command.ts';
 import {
+  asides,
   conditionOf,
   heldChange,
   isCurrent,
@@ -18,7 +19,7 @@ import {
   stalled,
   type Reported,
 } from '../state/readiness.ts';
-import { keptBy } from '../state/let-go.ts';
+import { keptBy, upToDate } from '../state/let-go.ts';
 import { plural } from '../state/totals.ts';
 
 /** The operator reports on a new object within seconds. */
@@ -103,13 +104,38 @@ export function checkObjects({ where }: ClusterView, { servers, sets }: Namespac
     return reason === undefined ? [] : [{ name, reason }];
   });
   const counts = `${plural(servers.length, 'server')}, ${plural(seen(sets).length, 'set')}`;
-  const others = sets instanceof CommandError ? [cannotSee('objects', sets)] : [];
+  const others = [
+    ...toLookAt(
+      servers.map(upToDate).filter((object) => needs(object, now) === undefined),
+      where,
+    ),
+    ...(sets instanceof CommandError ? [cannotSee('objects', sets)] : []),
+  ];
   if (waiting.length === 0) return [fine('objects', `${counts}; none needs you`), ...others];
-  const named = waiting.slice(0, NAMED);
-  const more = waiting.length > named.length ? `, and ${waiting.length - named.length} more` : '';
-  const list = named.map(({ name, reason }) => `${name} (${reason})`).join(', ');
-  const steps = named.map(({ name }) => `kubectl vps status ${name}${where}`);
-  return [wrong('objects', `${counts}; ${waiting.length} need you: ${list}${more}`, ...steps), ...others];
+  const { list, steps } = named(waiting, where);
+  return [wrong('objects', `${counts}; ${waiting.length} need you: ${list}`, ...steps), ...others];
+}
+
+/** No failed check: some servers are meant to differ, and what an orphan is, only you know. */
+function toLookAt(servers: readonly VirtualServer[], where: string): CheckFinding[] {
+  const found = servers.flatMap((object) => {
+    const reasons = asides(object).map(({ reason }) => reason);
+    return reasons.length === 0 ? [] : [{ name: object.metadata.name, reasons }];
+  });
+  if (found.length === 0) return [];
+  const { list, steps } = named(
+    found.map(({ name, reasons }) => ({ name, reason: reasons.join(', ') })),
+    where,
+  );
+  return [unknown('objects', `look at ${plural(found.length, 'server')}: ${list}`, ...steps)];
+}
+
+/** The first objects with their reasons, and the commands that show them. */
+function named(found: readonly { name: string; reason: string }[], where: string): { list: string; steps: string[] } {
+  const first = found.slice(0, NAMED);
+  const more = found.length > first.length ? `, and ${found.length - first.length} more` : '';
+  const list = first.map(({ name, reason }) => `${name} (${reason})`).join(', ');
+  return { list: `${list}${more}`, steps: first.map(({ name }) => `kubectl vps status ${name}${where}`) };
 }
 
 /** The reason for which the object waits for the user. */

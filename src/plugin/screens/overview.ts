@@ -8,6 +8,7 @@ import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { cancelIsForbidden } from '../../virtual-server/decision/view.ts';
 import { duration, inTime, percentOf } from './progress.ts';
 import {
+  asides,
   heldChange,
   inWords,
   paused,
@@ -73,7 +74,10 @@ export function overview(listed: readonly Item[], options: OverviewOptions): str
   const bad = ordered.flatMap((item) => {
     const { object } = item;
     const why = stalled(object) === undefined ? heldChange(object) : verdictOf(item);
-    return why === undefined ? [] : [cut(`${nameOf(item)}: ${inWords(why)}`, width)];
+    const told = [...(why === undefined ? [] : [why]), ...asides(object)];
+    // Several conditions may quote the same.
+    const texts = new Set(told.map((condition) => inWords(condition)));
+    return [...texts].map((text) => cut(`${nameOf(item)}: ${text}`, width));
   });
   if (bad.length > 0) lines.push('', ...bad);
   return lines.map((line) => line.trimEnd());
@@ -151,12 +155,15 @@ function nameOf({ kind, object }: Item): string {
   return kind === 'set' ? `set/${object.metadata.name}` : object.metadata.name;
 }
 
-/** What the server has and what it becomes, if the two differ. */
+/** What the server has and what it becomes, or what spec says in vain, if the two differ. */
 function productOf({ kind, object }: Item): string {
   if (kind === 'set') return object.spec.template.spec.product;
   const { product: wanted } = object.spec;
   const { product = wanted } = object.status ?? {};
-  return pendingChange(object) === undefined || product === wanted ? wanted : `${product} → ${wanted}`;
+  if (product === wanted) return wanted;
+  if (pendingChange(object) !== undefined) return `${product} → ${wanted}`;
+  // A dormant server may be shown as another product, and does not differ.
+  return asides(object).some(({ type }) => type === 'Drifted') ? `${product} ≠ ${wanted}` : wanted;
 }
 
 const verdictOf = (item: Item) => (item.kind === 'set' ? setReadiness(item.object) : verdict(item.object));
@@ -188,7 +195,8 @@ function unpausedState(item: Item, now: number): string {
   }
   const percent = isReady(item) ? undefined : percentOf(item.object);
   const more = reason === 'Available' ? pendingChange(object)?.reason : reason;
-  const state = !isReady(item) ? reason : more === undefined ? 'Ready' : `Ready, ${more}`;
+  const head = !isReady(item) ? [reason] : ['Ready', ...(more === undefined ? [] : [more])];
+  const state = [...new Set([...head, ...asides(object).map((aside) => aside.reason)])].join(', ');
   return percent === undefined ? state : `${state} ${percent} %`;
 }
 

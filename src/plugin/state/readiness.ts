@@ -82,3 +82,11 @@ export function heldChange(object: Reported): Condition | undefined {
   const condition = pendingChange(object);
   return hasTrait(condition?.reason, 'calm') || !isCurrent(object) ? undefined : condition;
 }
+
+/** What may be wrong with a server that is Ready, the most expensive first. */
+const ASIDE = ['OrphanedServer', 'HostKeyChanged', 'Drifted'];
+
+/** The conditions to look at that Ready does not show. A later change of spec does not answer them. */
+export function asides(object: Reported): Condition[] {
+  return ASIDE.flatMap((type) => conditionOf(object, type) ?? []).filter(({ status }) => status === 'True');
+}

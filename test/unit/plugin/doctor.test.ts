@@ -340,4 +340,24 @@ describe('the objects', () => {
     const held = { servers: [object], sets: [], catalogs: [] };
     expect(checkObjects(cluster({}), held, NOW)[0]?.message).toBe(`1 server, 0 sets; ${says}`);
   });
+
+  it.each(['Drifted', 'OrphanedServer', 'HostKeyChanged'])(
+    'names a ready server to look at that is %s, and fails no check for it',
+    (type) => {
+      const object = written(-3600, 2);
+      const [ready] = object.status?.conditions ?? [];
+      if (ready === undefined) throw new Error('no condition');
+      const conditions = [ready, { ...ready, type, reason: type }];
+      const servers = [{ ...object, status: { ...object.status, conditions } }];
+      expect(checkObjects(cluster({}), { servers, sets: [], catalogs: [] }, NOW)).toEqual([
+        { check: 'objects', state: 'ok', message: '1 server, 0 sets; none needs you', steps: [] },
+        {
+          check: 'objects',
+          state: 'unknown',
+          message: `look at 1 server: web (${type})`,
+          steps: ['kubectl vps status web --context=c'],
+        },
+      ]);
+    },
+  );
 });

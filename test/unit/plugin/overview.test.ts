@@ -325,6 +325,33 @@ describe('the sum', () => {
   });
 });
 
+describe('a server that is Ready, and not as you want it', () => {
+  const aside = (name: string, type: string, status: object = {}): Item =>
+    server(name, {
+      spec: { product: 'VPSX8' },
+      status: {
+        ...{ observedGeneration: 1, serverStatus: 'running', product: 'VPSX8', price: 4.5, ...status },
+        conditions: [
+          condition('Ready', 'Available'),
+          condition(type, type, { status: 'True', message: `${type} now.` }),
+        ],
+      },
+    });
+
+  it.each(['Drifted', 'OrphanedServer', 'HostKeyChanged'])('shows %s, and what it says', (type) => {
+    const lines = overview([aside('web', type), server('db')], options);
+    expect(lines[2]).toMatch(new RegExp(`^web +Ready, ${type} +VPSX8 `));
+    expect(lines.at(-1)).toBe(`web: ${type} now.`);
+  });
+
+  it('shows the product that the server has beside the one in spec', () => {
+    const [, row] = overview([aside('web', 'Drifted', { product: 'VPSX4' })], options);
+    expect(row).toMatch(/^web +Ready, Drifted +VPSX4 ≠ VPSX8 +4\.50 /);
+    const [, dormant] = overview([aside('web', 'Rebooted', { product: 'VPSX4' })], options);
+    expect(dormant).toMatch(/^web +Ready +VPSX8 /);
+  });
+});
+
 describe('a server that is to change in place', () => {
   const shown = (reason: string): string[] =>
     overview([changing('web', reason), server('db')], { ...options, width: 80 });
