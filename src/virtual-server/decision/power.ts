@@ -161,6 +161,14 @@ function asAsked(wanted: Wanted | undefined, { identifier }: Held): Verdict | un
   return { reason: 'Dormant', message };
 }
 
+/** What the object shows while a change in place goes first; undefined unless the operator starts the server after that. */
+export function startsAfterChange({ spec }: VirtualServer, server: Server): Verdict | undefined {
+  const { identifier, status = '', isDormant } = server;
+  if (spec.power !== 'On' || powerStateOf(status, isDormant) !== 'off') return undefined;
+  const isNow = `Server ${identifier} has the status "${cut(status, 128)}", and spec.power is On`;
+  return { reason: 'Starting', message: `${isNow}. The operator first changes the server, and then starts it` };
+}
+
 interface Shown {
   identifier: string;
   status: string | undefined;

@@ -20,16 +20,18 @@ export function readiness(
   if (power?.reason === 'PoweredOff' || power?.reason === 'Dormant')
     return { verdict: power, reachable: { status: 'False', reason: power.reason, message: NOT_CHECKED } };
   const reached = isRunning(server.status) ? reach(object, server, probed, boot) : undefined;
-  return { verdict: power ?? reached?.verdict ?? verdictOf(server), reachable: reached?.reachable };
+  return { verdict: power ?? reached?.verdict ?? verdictOf(object, server), reachable: reached?.reachable };
 }
 
-function verdictOf(server: Server): Verdict {
+function verdictOf({ spec }: VirtualServer, server: Server): Verdict {
   const { identifier, status = '' } = server;
   if (!isRunning(server.status)) {
     const words = status === '' ? 'no status' : `status "${cut(status, 128)}"`;
-    const message =
-      `Server ${identifier} exists, but the provider reports ${words}. The operator keeps checking. Start the server in the ` +
-      "provider's control panel, or wait";
+    const next =
+      spec.power === undefined
+        ? "Start the server in the provider's control panel, or wait"
+        : `As soon as the provider reports a status that the operator knows, it does what spec.power: ${spec.power} asks`;
+    const message = `Server ${identifier} exists, but the provider reports ${words}. The operator keeps checking. ${next}`;
     return { reason: 'ServerNotRunning', message };
   }
   if (server.ipv6.length === 0 && server.ipv4.length === 0 && server.sshProxy === undefined) {

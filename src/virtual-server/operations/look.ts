@@ -39,7 +39,7 @@ import { absent, goneByAnnotation, notRecognized, recognized } from '../decision
 import { NOW, type Pause } from '../decision/next.ts';
 import { failed, goOn, goneUnasked, endVisit, jittered, withoutKey } from '../decision/outcome.ts';
 import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } from '../decision/host-keys.ts';
-import { powerStep } from '../decision/power.ts';
+import { powerStep, startsAfterChange } from '../decision/power.ts';
 import { bootOf, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
 import { readyEvent } from '../decision/order-events.ts';
@@ -218,9 +218,10 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const isOfPower = course.step !== undefined && !(course.step.do === 'send' && staysOff(object));
   const isBusy = isOfPower || isStoppedForChange(changed);
   const power = deleting || isBusy ? { ...NO_STEP, record: changed } : powerStep(at, changed, server, account);
+  const started = isOfPower && !isStoppedForChange(changed) ? startsAfterChange(object, server) : undefined;
   const current = power.record;
   const boot = bootOf(at, current, server, probed);
-  const ready = readiness(object, server, probed, boot, power.verdict);
+  const ready = readiness(object, server, probed, boot, power.verdict ?? started);
   const isAsAsked = AS_ASKED.has(ready.verdict.reason);
   const takerMissing = deleting ? missingTaker(at) : undefined;
   // An earlier record gets what it lacks with the next change, or when it is needed. Only the price gets its period at once: without it, a

@@ -61,6 +61,19 @@ it.concurrent.for(['off', 'running'] as const)(
   },
 );
 
+it.concurrent('a server that wakes, is changed and then started needs no one to start it', async (context) => {
+  const world = await publicWorld(context);
+  await readyServer(world, 'web', withSpec({ changePolicy: 'AllowStop' }));
+  await setPower(world, 'Dormant');
+  await world.waitForReason('web', 'Dormant', 'Ready');
+  await world.patch('web', { spec: { power: 'On', product: 'VPSX8' } });
+  await world.waitFor('web', ({ status }) => status?.product === 'VPSX8' && status.serverStatus === 'running');
+  const told = async () => (await world.events('web')).map(({ reason }) => reason);
+  await world.until(async () => (await told()).includes('ServerChanged'), 'the Event of the change');
+  expect(await told()).toContain('Starting');
+  expect(await told()).not.toContain('ServerNotRunning');
+});
+
 it.concurrent('a dormant server is not read again while the list says the same', async (context) => {
   const world = await publicWorld(context, { flags: ['--resync-interval=100ms'] });
   await readyServer(world, 'web');

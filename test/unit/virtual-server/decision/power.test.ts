@@ -6,7 +6,8 @@ import type { VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import type { PowerAnswer, PowerCall, PowerEvidence } from '../../../../src/virtual-server/decision/memo.ts';
 import { rebooted } from '../../../../src/virtual-server/decision/rebooted.ts';
-import { dueCall, powerStep, withCall } from '../../../../src/virtual-server/decision/power.ts';
+import { dueCall, powerStep, startsAfterChange, withCall } from '../../../../src/virtual-server/decision/power.ts';
+import { readiness } from '../../../../src/virtual-server/decision/readiness.ts';
 import { viewOf, type OwnView, type View } from '../../../../src/virtual-server/decision/view.ts';
 import { ACCOUNT, KNOWN, NOW, SERVER, facts, memo, webWith, type Shape } from '../../../fixtures/decision.ts';
 
@@ -73,6 +74,40 @@ describe('the state of a server', () => {
   ])('%j is %s', (status, state) => {
     expect(powerStateOf(status)).toBe(state);
     expect(powerStateOf(status, true)).toBe('dormant');
+  });
+});
+
+describe('what a server that is not running needs', () => {
+  const off = { ...SERVER, status: STATUS.off };
+  const told = (power: Wanted) =>
+    readiness(viewed(power).object, { ...SERVER, status: STATUS.unknown }, undefined, {
+      identifier: 'srv1',
+      since: 'over',
+    }).verdict.message;
+
+  it('is nothing from you, if the operator starts it after a change', () => {
+    expect(startsAfterChange(viewed('On').object, off)).toEqual({
+      reason: 'Starting',
+      message:
+        'Server srv1 has the status "shut down", and spec.power is On. The operator first changes the server, and then starts it',
+    });
+  });
+
+  it.each<[Wanted, PowerState]>([
+    ['Off', 'off'],
+    ['Dormant', 'off'],
+    [undefined, 'off'],
+    ['On', 'on'],
+  ])('is not told with power %s of a server that is %s', (power, state) => {
+    expect(startsAfterChange(viewed(power).object, { ...SERVER, status: STATUS[state] })).toBeUndefined();
+  });
+
+  it('is that you start it, unless spec.power says what the operator does', () => {
+    expect(told(undefined)).toContain("Start the server in the provider's control panel, or wait");
+    for (const power of ['On', 'Off', 'Dormant'] as const) {
+      expect(told(power)).toContain(`it does what spec.power: ${power} asks`);
+      expect(told(power)).not.toContain('control panel');
+    }
   });
 });
 
