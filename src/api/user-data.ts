@@ -51,6 +51,13 @@ export function userDataSourceOf({
   return { kind: 'Secret', ...(secretKeyRef ?? { name: '', key: '' }) };
 }
 
+/**
+ * The subject of UserDataNotFound and SSHKeyNotFound: the Secret or ConfigMap that is missing, or the key of one that is there. No name
+ * of an object has a slash.
+ */
+export const subjectOf = ({ name, key }: Omit<UserDataSource, 'kind'>, isThere: boolean): string =>
+  isThere ? `${name}/${key}` : name;
+
 /** A byte order mark: editors on Windows write one. */
 const BOM = '\u{feff}';
 

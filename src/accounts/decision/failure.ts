@@ -8,6 +8,8 @@ import { ended } from '../../base/text.ts';
 export interface Missing {
   reason: ReadyReason;
   message: string;
+  /** What the reason is about, for programs. */
+  subject?: string;
   /** What you can do, if that takes a command. */
   advice?: string;
   /** Delay until the next attempt (ms); the usual backoff if left out. */

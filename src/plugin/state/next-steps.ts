@@ -15,7 +15,7 @@ import {
   USER_DATA_SECRET_TYPE,
 } from '../../api/names.ts';
 import { isLetGo } from '../../api/server-state.ts';
-import { userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
+import { subjectOf, userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { quoted } from '../../base/text.ts';
 import { adviceOn, resolveSteps, type Case } from '../../virtual-server/decision/advice.ts';
@@ -71,16 +71,33 @@ const correctSpec: Lines = (object, where) => [
   lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where),
 ];
 
-const createUserData: Lines = ({ spec: { userDataFrom } }, where) => {
+const createUserData: Lines = (object, where) => {
+  const { userDataFrom } = object.spec;
   if (userDataFrom === undefined) return [];
   const source = userDataSourceOf(userDataFrom);
   const { kind, name, key } = source;
+  if (isThere(object, 'UserDataNotFound', source))
+    return [`${keyCommand(source, where)}   # to put the user data into the ${kind}`];
   return kind === 'Secret'
     ? [`${userDataCommand(source, where)}   # to create the Secret with the user data`]
     : [
         `kubectl create configmap ${name}${where} --from-file=${key}=FILE   # to create the ConfigMap with the user data`,
       ];
 };
+
+/** Whether the operator has found the object that spec names, without a key in it that can be used. */
+const isThere = (object: VirtualServer, reason: AnyReason, source: Omit<UserDataSource, 'kind'>): boolean =>
+  subjectsOf(object, reason).includes(subjectOf(source, true));
+
+const subjectsOf = ({ status }: VirtualServer, reason: AnyReason): (string | undefined)[] =>
+  (status?.conditions ?? []).filter((condition) => condition.reason === reason).map(({ subject }) => subject);
+
+/** Sets one key of an object that exists, and keeps the others. */
+function keyCommand({ kind, name, key }: UserDataSource, where: string): string {
+  const [type, made] = kind === 'Secret' ? ['secret', 'secret generic'] : ['configmap', 'configmap'];
+  const body = `kubectl create ${made} ${name}${where} --from-file=${key}=FILE --dry-run=client -o yaml`;
+  return `${body} | kubectl patch ${type} ${name}${where} --type merge --patch-file /dev/stdin`;
+}
 
 const userDataCommand = ({ name, key }: UserDataSource, where: string): string =>
   `kubectl create secret generic ${name}${where} --type=${USER_DATA_SECRET_TYPE} --from-file=${key}=FILE`;
@@ -93,12 +110,17 @@ const replaceUserData: Lines = ({ spec: { userDataFrom } }, where) =>
         `${userDataCommand(userDataSourceOf(userDataFrom), where)}   # if the type of this Secret is wrong, once you have deleted the Secret`,
       ];
 
-/** The reason does not tell which of the Secrets is missing. */
-const createKeys: Lines = ({ spec: { sshKeysFrom = [] } }, where) =>
-  sshKeysFrom.map(
-    ({ name, key }) =>
-      `kubectl create secret generic ${name}${where} --from-file=${key}=FILE   # to create the Secret with the SSH public keys`,
+/** For the Secret that the reason is about; an earlier version of the operator does not tell which one that is. */
+const createKeys: Lines = (object, where) => {
+  const sources = (object.spec.sshKeysFrom ?? []).map((ref) => ({ kind: 'Secret' as const, ...ref }));
+  const subjects = subjectsOf(object, 'SSHKeyNotFound');
+  const named = sources.filter((source) => [true, false].some((there) => subjects.includes(subjectOf(source, there))));
+  return (named.length === 0 ? sources : named).map((source) =>
+    isThere(object, 'SSHKeyNotFound', source)
+      ? `${keyCommand(source, where)}   # to put the SSH public keys into the Secret`
+      : `kubectl create secret generic ${source.name}${where} --from-file=${source.key}=FILE   # to create the Secret with the SSH public keys`,
   );
+};
 
 /** The template of a set decides about the power of its members. */
 const start: Lines = (object, where) => {

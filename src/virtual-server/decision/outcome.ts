@@ -149,8 +149,9 @@ export function withoutKey(at: View, operation: Planned, { reason, message, advi
 }
 
 /** An order lacks something, so it has to wait. */
-export function lacking(at: View, { reason, message, retryAfterMs }: Missing): Outcome {
-  return parked(at, { verdict: { reason, message }, when: { operation: 'order', atLeastMs: retryAfterMs } });
+export function lacking(at: View, { reason, message, subject, retryAfterMs }: Missing): Outcome {
+  const verdict = { reason, message, ...(subject !== undefined && { subject }) };
+  return parked(at, { verdict, when: { operation: 'order', atLeastMs: retryAfterMs } });
 }
 
 /** A doubt is more important than the call that has just failed. */

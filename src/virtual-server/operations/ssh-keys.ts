@@ -1,6 +1,7 @@
 /** The SSH keys in the Secrets that spec names, which an order sends. */
 import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import { publicKeysIn } from '../../api/public-key.ts';
+import { subjectOf } from '../../api/user-data.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Kube } from '../kube.ts';
 import { err, ok, type Result } from '../../base/result.ts';
@@ -19,11 +20,13 @@ export async function readSshKeys(
     const where = `Secret ${object.metadata.namespace}/${name}, named in spec.sshKeysFrom,`;
     const secret = await readSecret(kube, { namespace: object.metadata.namespace, name, where });
     if (!secret.ok) return secret;
-    if (secret.value === undefined) return err(missing('SSHKeyNotFound', `${where} does not exist${FIX}`));
+    const problem = (words: string, isThere: boolean): Result<never, Missing> =>
+      err({ ...missing('SSHKeyNotFound', `${where} ${words}${FIX}`), subject: subjectOf({ name, key }, isThere) });
+    if (secret.value === undefined) return problem('does not exist', false);
     const text = secret.value.data[key]?.trim();
-    if (text === undefined || text === '') return err(missing('SSHKeyNotFound', `${where} has no key "${key}"${FIX}`));
+    if (text === undefined || text === '') return problem(`has no key "${key}"`, true);
     const found = publicKeysIn(text);
-    if (!found.ok) return err(missing('SSHKeyNotFound', `${where} key "${key}": ${found.error}${FIX}`));
+    if (!found.ok) return problem(`key "${key}": ${found.error}`, true);
     keys.push(...found.value);
   }
   return ok(keys);

@@ -3,7 +3,13 @@ import { createHmac } from 'node:crypto';
 import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import { USER_DATA_SECRET_TYPE } from '../../api/names.ts';
 import type { FromSecrets } from '../../api/ordered-fields.ts';
-import { unusableText, userDataProblem, userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
+import {
+  subjectOf,
+  unusableText,
+  userDataProblem,
+  userDataSourceOf,
+  type UserDataSource,
+} from '../../api/user-data.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { err, ok, type Result } from '../../base/result.ts';
 import { ended } from '../../base/text.ts';
@@ -53,13 +59,13 @@ async function readUserData(
   const where = whereOf(namespace, { kind, name });
   const found = await fromSource(kind, kube, { namespace, name, where });
   if (!found.ok) return found;
-  const problem = (words: string): Result<never, Missing> =>
-    err(missing('UserDataNotFound', `${where} ${words}${FIX}`));
-  if (found.value === undefined) return problem('does not exist');
+  const problem = (words: string, isThere: boolean): Result<never, Missing> =>
+    err({ ...missing('UserDataNotFound', `${where} ${words}${FIX}`), subject: subjectOf({ name, key }, isThere) });
+  if (found.value === undefined) return problem('does not exist', false);
   const { uid, data } = found.value;
   const text = data[key] ?? '';
   const broken = unusableText(key, text);
-  if (broken !== undefined) return problem(broken);
+  if (broken !== undefined) return problem(broken, true);
   return ok({ text, hashKey: uid ?? '' });
 }
 
@@ -77,7 +83,8 @@ export function brokenUserData(
   const broken = values.userDataFrom === undefined ? undefined : userDataProblem(values.userDataFrom);
   if (broken === undefined || spec.userDataFrom === undefined) return undefined;
   const source = userDataSourceOf(spec.userDataFrom);
-  return missing('UserDataNotFound', `${whereOf(namespace, source)} key "${source.key}" ${broken}${FIX}`);
+  const message = `${whereOf(namespace, source)} key "${source.key}" ${broken}${FIX}`;
+  return { ...missing('UserDataNotFound', message), subject: subjectOf(source, true) };
 }
 
 interface Named {

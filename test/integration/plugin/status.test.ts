@@ -5,6 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { permitConfigMaps } from '../../../tools/control-plane/operator-identity.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { startEmptyCluster } from '../deploy/cluster.ts';
 import { CREATE } from '../support/creates.ts';
@@ -75,6 +76,43 @@ describe('kubectl vps status NAME', () => {
     await world.waitForReason('web', 'Available', 'Ready');
     expect(world.simulator.ledger.creates()[0]?.body['user_data_string']).toBe('#cloud-config\n');
   });
+
+  it.for([
+    ['Secret', 'no such key', '#!/bin/sh'],
+    ['Secret', 'a text that is too long', '#'.repeat(40_000)],
+    ['ConfigMap', 'no such key', '#!/bin/sh'],
+  ] as const)(
+    'offers a command that sets the key and keeps the others: %s with %s',
+    async ([kind, fault, text], context) => {
+      const world = await publicWorld(context);
+      const [ref, plural] = kind === 'Secret' ? ['secretKeyRef', 'secrets'] : ['configMapKeyRef', 'configmaps'];
+      if (kind === 'ConfigMap') await permitConfigMaps(world.http, world.namespace);
+      const encoded = (value: string) => (kind === 'Secret' ? Buffer.from(value).toString('base64') : value);
+      const key = fault === 'no such key' ? 'other' : 'user-data';
+      const path = `/api/v1/namespaces/${world.namespace}/${plural}`;
+      await world.http.call({
+        method: 'POST',
+        path,
+        body: {
+          ...{ apiVersion: 'v1', kind, metadata: { name: 'setup' } },
+          ...(kind === 'Secret' && { type: 'vps-operator.dev/user-data' }),
+          data: { [key]: encoded(text), kept: encoded('kept') },
+        },
+      });
+      await world.create(
+        virtualServer('web', withSpec({ userDataFrom: { [ref]: { name: 'setup', key: 'user-data' } } })),
+      );
+      await world.waitForReason('web', 'UserDataNotFound', 'Stalled');
+      const plugin = await createPlugin(folder(), world.namespace);
+      const { stdout } = await plugin.kubectl(['vps', 'status', 'web']);
+      const [command = ''] = /^ {2}kubectl create .*$/m.exec(stdout) ?? [];
+      expect((await plugin.shell(`echo '#cloud-config' > FILE; ${command.trim()}`)).code).toBe(0);
+      await world.waitForReason('web', 'Available', 'Ready');
+      expect(world.simulator.ledger.creates()[0]?.body['user_data_string']).toBe('#cloud-config\n');
+      const found = (await world.http.call({ path: `${path}/setup` })) as { data: Record<string, string> };
+      expect(found.data['kept']).toBe(encoded('kept'));
+    },
+  );
 
   it('shows no cancelled server as running while another finalizer keeps its object, and offers a command that frees it', async (context) => {
     const world = await publicWorld(context);

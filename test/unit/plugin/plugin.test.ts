@@ -119,6 +119,22 @@ describe('the next steps', () => {
     expect(steps).toContain('kubectl edit vps web -n team   # to correct spec');
   });
 
+  it('for the key of a Secret with SSH keys, set this key in this Secret alone', () => {
+    const { status } = withReason('SSHKeyNotFound');
+    const conditions = status?.conditions?.map((condition) => ({ ...condition, subject: 'theirs/key' })) ?? [];
+    const spec = {
+      sshKeysFrom: [
+        { name: 'mine', key: 'key' },
+        { name: 'theirs', key: 'key' },
+      ],
+    };
+    const steps = nextSteps(stored('web', storedWith({ spec, status: { ...status, conditions } })), ' -n team', NOW);
+    expect(steps.filter((step) => step.includes('secret'))).toEqual([
+      'kubectl create secret generic theirs -n team --from-file=key=FILE --dry-run=client -o yaml | kubectl patch secret theirs ' +
+        '-n team --type merge --patch-file /dev/stdin   # to put the SSH public keys into the Secret',
+    ]);
+  });
+
   it.each(['PoweredOff', 'Dormant'] as const)('for %s switch the server on, or all of its set', (reason) => {
     const { status } = withReason(reason);
     expect(nextSteps(stored('web', storedWith({ status })), ' -n team', NOW)).toEqual([
