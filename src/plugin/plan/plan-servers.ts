@@ -279,7 +279,8 @@ function changeProblem(
   // An adopted server may have another disk type than a new one would get.
   const { diskType = after.spec.diskType } = status.specs ?? {};
   const spec = { ...after.spec, ...(diskType !== undefined && { diskType }) };
-  const problem = notOffered({ metadata: after.metadata, spec }, scene, sent);
+  const { diskSize: hasDisk = before.spec.diskSize } = status.specs ?? {};
+  const problem = notOffered({ metadata: after.metadata, spec }, scene, sent, hasDisk);
   return problem?.isCertain === true ? { ...problem, text: `ChangeRefused: ${problem.text}` } : problem;
 }
 
@@ -514,17 +515,21 @@ export function orderProblem(
   return problem?.isCertain === true ? { ...problem, text: `InvalidSpec: ${problem.text}` } : problem;
 }
 
-/** What the catalog says against these fields, by default all of an order; undefined: nothing that the plugin can check. */
+/**
+ * What the catalog says against these fields, by default all of an order; undefined: nothing that the plugin can check. `hasDisk`: the
+ * size of the disk that changes in place.
+ */
 function notOffered(
   { metadata: { namespace }, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
   { lists }: Pick<Scene, 'lists'>,
   fields: readonly OrderedField[] = ORDERED_FIELDS,
+  hasDisk?: number,
 ): Problem | undefined {
   const { products, images, diskSizes, zones, counts } = lists(namespace, spec.apiKeySecretRef.name) ?? {};
   if (products === undefined || images === undefined || diskSizes === undefined)
     return { text: 'not checked: no ServerCatalog shows what the provider offers', isCertain: false };
   const sizesByType = Object.fromEntries(diskSizes.map(({ type, sizes }) => [type, sizes]));
-  const text = specProblem(spec, { products, images, diskSizes: sizesByType, zones }, fields);
+  const text = specProblem(spec, { products, images, diskSizes: sizesByType, zones, hasDisk }, fields);
   // Very long lists are cut.
   const isCut: Partial<Record<OrderedField, boolean>> = {
     product: (counts?.products ?? 0) > products.length,

@@ -11,7 +11,12 @@ import type { Catalog, Zone } from '../../provider/types.ts';
 const NEAREST = 5;
 
 /** What the provider offers. The provider decides about a field whose list is missing. */
-type Lists = Catalog & { zones?: readonly Zone[] | undefined; hosts?: readonly string[] | undefined };
+type Lists = Catalog & {
+  zones?: readonly Zone[] | undefined;
+  hosts?: readonly string[] | undefined;
+  /** The size of the disk that is to change in place, which can only get larger. */
+  hasDisk?: number | undefined;
+};
 type Check = (spec: VirtualServerSpec, lists: Lists) => string | undefined;
 
 /** For a field of which the provider has no list: the provider decides about its value. */
@@ -25,11 +30,11 @@ const CHECKS: Readonly<Record<OrderedField, Check>> = {
     diskType === undefined || sizesOf(diskType, diskSizes) !== undefined
       ? undefined
       : unknownName('spec.diskType', diskType, Object.keys(diskSizes)),
-  diskSize: ({ diskSize, diskType }, { diskSizes }) => {
+  diskSize: ({ diskSize, diskType }, { diskSizes, hasDisk }) => {
     const sizes = sizesOf(diskType, diskSizes);
     return sizes === undefined && diskType !== undefined
       ? undefined
-      : unknownSize('spec.diskSize', diskSize, sizes ?? []);
+      : unknownSize('spec.diskSize', diskSize, sizes ?? [], hasDisk);
   },
   zone: ({ zone }, { zones }) => unlisted('spec.zone', zone, zones && codesOf(zones)),
   advanced: ({ advanced }, { hosts }) => unlisted('spec.advanced.hostServer', advanced?.hostServer, hosts),
@@ -90,8 +95,11 @@ function shown(value: string): string {
   return isNamed ? `"${value}"` : `(${value.length} characters)`;
 }
 
-function unknownSize(field: string, value: number, offered: readonly number[]): string | undefined {
-  if (offered.includes(value)) return undefined;
+function unknownSize(field: string, value: number, all: readonly number[], least = 0): string | undefined {
+  if (all.includes(value)) return undefined;
+  const offered = all.filter((size) => size >= least);
+  if (offered.length === 0 && all.length > 0)
+    return `${field} ${value} is not offered; the provider offers no size from ${least} on, and a disk can only get larger`;
   const far = (size: number): number => Math.abs(value - size);
   const farthest = Float64Array.from(offered, far).sort()[Math.min(NEAREST, offered.length) - 1] ?? 0;
   const nearest = offered.filter((size) => far(size) <= farthest).sort((a, b) => far(a) - far(b));

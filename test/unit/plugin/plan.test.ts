@@ -1067,7 +1067,7 @@ describe('a template that changes members in place', () => {
 
   it('refuses a value that is not offered, also while the set gets smaller or larger', () => {
     const spec = { changePolicy: 'Online', diskSize: 30000 } as const;
-    const problem = 'spec.diskSize 30000 is not offered; nearest valid values: 20480, 40960, 10240, 5120';
+    const problem = 'spec.diskSize 30000 is not offered; nearest valid values: 20480, 40960, 10240';
     const planned = planOf(spec);
     expect(planned).toMatchObject({ verb: 'refuse', ordered: [], cancelled: [] });
     const says = `; cannot change web-1, web-0 in place: ChangeRefused: ${problem}`;

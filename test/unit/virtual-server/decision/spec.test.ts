@@ -68,6 +68,18 @@ describe('specProblem', () => {
     expect(specProblem({ ...spec, diskType: 'constructor' }, catalog)).toContain('nearest valid values: ssd, hdd');
   });
 
+  it('offers no disk that is smaller than the one that is to change', () => {
+    const lists = { ...CATALOG, diskSizes: { ssd: [5120, 10240, 20480, 40960] } };
+    const larger = { ...spec, diskSize: 30000 };
+    expect(specProblem(larger, lists)).toContain('nearest valid values: 20480, 40960, 10240, 5120');
+    expect(specProblem(larger, { ...lists, hasDisk: 20480 })).toBe(
+      'spec.diskSize 30000 is not offered; nearest valid values: 20480, 40960',
+    );
+    expect(specProblem({ ...spec, diskSize: 90000 }, { ...lists, hasDisk: 81920 })).toBe(
+      'spec.diskSize 90000 is not offered; the provider offers no size from 81920 on, and a disk can only get larger',
+    );
+  });
+
   it('compares the zone with the zones, if the provider lists them', () => {
     const zones = [{ code: 'uk' }, { code: 'lon' }, { code: 'cam' }];
     const inZone = { ...spec, zone: 'lno' };
