@@ -12,6 +12,7 @@ import {
   CATALOG_KIND,
   CATALOG_PLURAL,
   LOGIN_LABEL,
+  OPERATOR_NAMESPACE,
   RECONCILE_AT_ANNOTATION,
   SERVER_PLURAL,
   SET_PLURAL,
@@ -21,7 +22,7 @@ import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { findCatalog } from '../state/catalogs.ts';
 import { agreed, cannotAsk, print, tell, type Context } from '../cluster/context.ts';
-import { CommandError, EXIT } from '../terminal/failure.ts';
+import { CommandError, EXIT, TerminatingError } from '../terminal/failure.ts';
 import { followGoal } from '../screens/follow.ts';
 import { conditionOf, inWords } from '../state/readiness.ts';
 import { loginCommand } from '../state/login-command.ts';
@@ -48,6 +49,23 @@ interface ApiKey {
 
 /** Throws CommandError if the provider does not accept the key; then, what was stored before stays as it was. */
 export async function login(context: Context, options: LoginOptions): Promise<void> {
+  try {
+    await store(context, options);
+  } catch (error) {
+    throw error instanceof TerminatingError ? inVain(context, options.secret) : error;
+  }
+}
+
+/** The namespace takes no Secret anymore, and the operator still has to cancel its servers. */
+function inVain({ cluster: { namespace, where } }: Context, secret: string): CommandError {
+  const own = `${namespace}.${secret}`;
+  const why = `namespace ${JSON.stringify(namespace)} is being deleted, so nothing can be created in it. To cancel its servers, the operator also takes the key from Secret ${own} in its own namespace`;
+  return new CommandError(EXIT.failed, why, [
+    `kubectl create secret generic ${own}${where} -n ${OPERATOR_NAMESPACE} --from-file=keyId --from-file=secret   # with the key ID in a file keyId and the secret in a file secret; change -n if the operator runs in another namespace`,
+  ]);
+}
+
+async function store(context: Context, options: LoginOptions): Promise<void> {
   const { cluster } = context;
   const { secret } = options;
   const before = (await cluster.findObject('v1', 'secrets', secret)) as Stored | undefined;

@@ -45,6 +45,30 @@ describe('kubectl vps login', () => {
     expect(removed.stderr).toBe('ServerCatalog mine is deleted\n');
   });
 
+  it('names the Secret that helps in a namespace that is being deleted, with a command that creates it', async () => {
+    const world = await createWorld();
+    const { keyId, secret } = world.simulator;
+    const plugin = await createPlugin(folder(), world.namespace);
+    const operator = `${world.namespace}-operator`;
+    const metadata = { name: operator };
+    await world.http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata } });
+    await world.http.call({ method: 'DELETE', path: `/api/v1/namespaces/${world.namespace}` });
+    for (const flag of ['', '--skip-check']) {
+      const { code, stderr } = await plugin.shell(
+        `printf '%s\\n' '${keyId}' '${secret}' | kubectl vps login --secret mine ${flag}`,
+      );
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringContaining(`takes the key from Secret ${world.namespace}.mine in its own namespace`),
+      ]);
+      const [command = ''] = /^ {2}kubectl create secret .*$/m.exec(stderr) ?? [];
+      const inOwn = command.trim().replace(' -n vps-operator-system ', ` -n ${operator} `);
+      const created = await plugin.shell(`printf %s '${keyId}' > keyId; printf %s '${secret}' > secret; ${inOwn}`);
+      expect(created.stdout).toBe(`secret/${world.namespace}.mine created\n`);
+      await plugin.shell(`kubectl delete secret -n ${operator} ${world.namespace}.mine`);
+    }
+  });
+
   it('changes nothing for a key that the provider refuses, with or without a stored one', async () => {
     const world = await createWorld();
     const plugin = await createPlugin(folder(), world.namespace);
