@@ -6,7 +6,7 @@ import {
   virtualServerSetCrd,
   type StructuralSchema,
 } from '../../src/api/crd.ts';
-import { ORDERED_FIELDS } from '../../src/api/ordered-fields.ts';
+import { CHANGEABLE_ADVANCED, inPlaceOf, ORDERED_FIELDS } from '../../src/api/ordered-fields.ts';
 import { ORDERED_FIELDS_MESSAGE } from '../../src/api/ordered-fields-policy.ts';
 import { recordSchema } from '../../src/api/record.ts';
 import { catalogSpecSchema } from '../../src/api/server-catalog.ts';
@@ -71,7 +71,8 @@ rejects an object that breaks a limit or a rule below, and fills in the defaults
 `;
 
 const LOCKED = `The column *may change* says until when you can change a field. *Until the order* means: until the operator may have sent
-the order. After that, create a new \`VirtualServer\` with the new value and delete the old one. You can change these fields
+the order. After that, create a new \`VirtualServer\` with the new value and delete the old one. *In place* means: after the first read
+of the server, too, as [\`changePolicy\`](../how-to/change.md) allows. The column names the least policy. You can change locked fields
 again if the provider rejects the order, or if you confirm with the annotation
 [\`not-created\`](annotations.md#not-created) that the order created no server. The policy \`vps-operator-ordered-fields\`, which
 belongs to the CRDs, refuses the change with status 422.
@@ -222,7 +223,16 @@ const isLocked = (field: string): boolean => ORDERED_FIELDS.some((locked) => loc
 function mayChange(kindName: string, path: string, name: string): string {
   if (kindName !== SERVER_KIND || !path.startsWith('spec')) return '';
   const field = path === 'spec' ? name : path.replace(/^spec\.(\w+).*$/, '$1');
-  return isLocked(field) ? 'until the order' : 'always';
+  if (!isLocked(field)) return 'always';
+  const policy = inPlacePolicy(field, path === 'spec' ? undefined : name);
+  return policy === undefined ? 'until the order' : `in place: ${code(policy)}`;
+}
+
+/** The least policy with which the field, or a field in it, changes in place; undefined: none. */
+function inPlacePolicy(name: string, inner?: string): string | undefined {
+  const field = ORDERED_FIELDS.find((other) => other === name);
+  const isFixed = name === 'advanced' && inner !== undefined && !CHANGEABLE_ADVANCED.some((other) => other === inner);
+  return field === undefined || isFixed ? undefined : inPlaceOf(field)?.policy;
 }
 
 function descriptionOf(path: string, name: string, { description = '', items }: Node): string {
@@ -239,9 +249,17 @@ function rulesOf(kindName: string, path: string, node: Node): string[] {
       (message) => `${name}: each ${message}`,
     ),
   ]);
-  const locks = kindName === SERVER_KIND && path === 'spec' ? [ORDERED_FIELDS_MESSAGE] : [];
+  const locks = kindName === SERVER_KIND && path === 'spec' ? [`${ORDERED_FIELDS_MESSAGE}. ${inPlaceRule()}`] : [];
   // Fields of the same shape have the same rules.
   return [...new Set([...messagesOf(node), ...fields, ...locks])].map(text);
+}
+
+function inPlaceRule(): string {
+  const fields = ORDERED_FIELDS.flatMap((field) => {
+    const { policy, limit } = inPlaceOf(field) ?? {};
+    return policy === undefined ? [] : [`${field} with ${policy}${limit === undefined ? '' : ` (${limit})`}`];
+  });
+  return `changePolicy allows changes in place: ${fields.join(', ')}`;
 }
 
 const messagesOf = (node: Node): string[] => (node['x-kubernetes-validations'] ?? []).map(({ message }) => message);

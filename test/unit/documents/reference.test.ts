@@ -154,6 +154,22 @@ it.each([
   expect(fields).toEqual(Object.keys(shape));
 });
 
+it('docs/reference/api.md says of each field whether it changes in place', async () => {
+  const page = await read('docs/reference/api.md');
+  const changesOf = (heading: string): Record<string, string> => {
+    const section = (page.split(`\n### ${heading}\n`)[1] ?? '').split('\n### ')[0] ?? '';
+    const rows = [...section.matchAll(/^\| `(\w+)` \|.*\| (in place: `\w+`|until the order|always) \|/gm)];
+    return Object.fromEntries(rows.map(([, field = '', change = '']) => [field, change] as const));
+  };
+  for (const field of ORDERED_FIELDS) {
+    const policy = inPlaceOf(field)?.policy;
+    const says = policy === undefined ? 'until the order' : `in place: \`${policy}\``;
+    expect(changesOf('VirtualServer spec')[field], field).toBe(says);
+  }
+  const advanced = Object.fromEntries(CHANGEABLE_ADVANCED.map((field) => [field, 'in place: `AllowStop`']));
+  expect(changesOf('VirtualServer spec.advanced')).toEqual({ hostServer: 'until the order', ...advanced });
+});
+
 const pages = (await readdir(join(ROOT, 'docs'), { recursive: true })).filter((name) => name.endsWith('.md')).sort();
 
 it.each(pages)('docs/%s begins with its title and with a sentence that says who it is for', async (page) => {
