@@ -16,8 +16,10 @@ export function similarTo(word: string, candidates: readonly string[]): string |
   // A swap of two letters counts as two edits, which are too many for a short name: `wbe` means `web`.
   const swapped = candidates.find((candidate) => isOneSwap(word, candidate));
   if (swapped !== undefined) return swapped;
-  const [nearest] = closest(word, candidates, 1);
-  return nearest !== undefined && edits(word, nearest) * 5 <= nearest.length * EDITS_OF_FIVE ? nearest : undefined;
+  // What is missing at the end was left out rather than mistyped: `stat` means `status`, and not `start`.
+  const longer = candidates.filter((candidate) => candidate.toLowerCase().startsWith(word.toLowerCase()));
+  const likely = [...closest(word, longer, 1), ...closest(word, candidates, 1)];
+  return likely.find((candidate) => edits(word, candidate) * 5 <= candidate.length * EDITS_OF_FIVE);
 }
 
 /**

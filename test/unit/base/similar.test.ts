@@ -11,6 +11,9 @@ it.each([
   ['web', ['db'], undefined],
   ['wbe', [], undefined],
   ['sttaus', ['start', 'status'], 'status'],
+  ['stat', ['start', 'status'], 'status'],
+  ['VPSX', ['VPS', 'VPSX16', 'VPSX4'], 'VPSX4'],
+  ['s', ['ss', 'status'], undefined],
   ['ab', ['ba'], 'ba'],
   ['a', ['b'], undefined],
 ])('%j among %j means %j', (word, candidates, meant) => {
