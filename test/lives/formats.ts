@@ -52,6 +52,8 @@ export interface FormatParts {
   replaceAll: (act: () => void, ms: number) => void;
   /** Whether the last answer to a read of the server has shown it. */
   isShown: (identifier: string) => boolean;
+  /** Whether an operator that only observes may have recognized the server: it stores nothing, and its status shows no doubt anymore. */
+  mayBeRecognized: (object: VirtualServer) => boolean;
 }
 
 export class Formats {
@@ -173,11 +175,12 @@ export class Formats {
       // of which it has shown another one before: both ask for the same proof.
       const isKept = what === 'open' ? present.open !== undefined : present.doubt === known.doubt;
       // A server that is shown is visible, even if it may belong to another object. An order with a task
-      // has its answer.
+      // has its answer. A server that an observer has recognized has to prove itself again to the next operator that acts.
       const isAnswered =
-        what === 'open' &&
-        ((known.open?.startsWith('ServerNotVisible') === true && this.#isShown(object)) ||
-          (known.open?.startsWith('CreateInFlight') === true && recordOf(object)?.task !== undefined));
+        what === 'doubt'
+          ? this.#parts.mayBeRecognized(object)
+          : (known.open?.startsWith('ServerNotVisible') === true && this.#isShown(object)) ||
+            (known.open?.startsWith('CreateInFlight') === true && recordOf(object)?.task !== undefined);
       if (known[what] === undefined || isKept || isAnswered) continue;
       this.violations.push(`${keyOf(object)} has lost what only conditions said: ${what} ${known[what]}`);
       this.#left.delete(uid);

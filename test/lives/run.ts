@@ -438,7 +438,13 @@ class SimWorld {
     const versions = new Random(seed ^ FORMATS_SEED);
     const replaceAll = (act: () => void, ms: number): void => this.#replaceAll(act, ms);
     const isShown = (identifier: string): boolean => this.#named.isShown(identifier);
-    const replaced = { api: this.#api, random: versions, now: () => scheduler.now, tell, replaceAll, isShown };
+    const mayBeRecognized = (object: VirtualServer): boolean => {
+      const serial = this.#people.ownership.serverOf(object)?.serial;
+      const isThere = this.#simulation.aliveServers().some((life) => life.serial === serial);
+      return isThere && (this.#isObserved || this.#watcher !== undefined);
+    };
+    const now = (): number => scheduler.now;
+    const replaced = { api: this.#api, random: versions, now, tell, replaceAll, isShown, mayBeRecognized };
     this.#formats = versions.chance(WITH_VERSIONS) || withVersions ? new Formats(replaced) : undefined;
     const { maxPricePerNamespace, maxCreatesPerHour } = this.#setting.flags;
     const hasPrices = api === 'public' && this.#worldApi.variants.priceList !== 'missing';
