@@ -28,6 +28,8 @@ export interface UndeleteOptions {
 
 /** No undeletion needs more steps than this, unless others change the objects all the time. */
 const MAX_STEPS = 32;
+/** How often the command restores who owns the fields. The object changes once or twice meanwhile, if at all. */
+const MAX_GIVES = 5;
 
 /** Throws CommandError if the server cannot be taken back, or if the operator gets stuck. */
 export async function undelete(context: Context, name: string, options: UndeleteOptions): Promise<void> {
@@ -37,6 +39,7 @@ export async function undelete(context: Context, name: string, options: Undelete
   if (options.name === name)
     throw new CommandError(EXIT.usage, `--name ${name}: without --name, the name stays the same`);
   let isTold = false;
+  let gives = 0;
   let givesBack = true;
   for (let count = 0; count < MAX_STEPS; count += 1) {
     const step = await look(context, name, options.name, { givesBack });
@@ -48,8 +51,10 @@ export async function undelete(context: Context, name: string, options: Undelete
     }
     if (!isTold) tell(context, ['nothing is ordered or cancelled; after an interruption, run the same command again']);
     isTold = true;
-    if (step.do === 'give') givesBack = await givenBack(context, step);
-    else await take(context, step, name, options);
+    if (step.do === 'give') {
+      gives += 1;
+      givesBack = await givenBack(context, step, gives > MAX_GIVES);
+    } else await take(context, step, name, { ...options, givesBack });
   }
   throw new CommandError(EXIT.failed, `the objects of ${name} keep changing: run the same command again`);
 }
@@ -72,11 +77,16 @@ async function look(
   return nextStep(objects, name, as, { where: cluster.where, now: now(), givesBack });
 }
 
-/** False if the API server refuses it: the server counts for more than who owns a field. */
-async function givenBack(context: Context, step: Extract<UndeletionStep, { do: 'give' }>): Promise<boolean> {
+/** False if the API server refuses it, or ignores it: the server counts for more than who owns a field. */
+async function givenBack(
+  context: Context,
+  step: Extract<UndeletionStep, { do: 'give' }>,
+  isLast: boolean,
+): Promise<boolean> {
   const { name, uid, resourceVersion } = step.object.metadata;
   const metadata = { uid, resourceVersion, managedFields: step.managedFields };
   try {
+    if (isLast) throw new CommandError(EXIT.failed, `it was not stored, ${MAX_GIVES} times`);
     await retried(() => context.cluster.changeObject(API_VERSION, SERVER_PLURAL, name, { metadata }));
     return true;
   } catch (error) {
@@ -94,7 +104,7 @@ async function take(
   context: Context,
   step: Exclude<UndeletionStep, { do: 'end' | 'give' }>,
   name: string,
-  options: UndeleteOptions,
+  options: UndeleteOptions & { givesBack: boolean },
 ) {
   const { cluster } = context;
   switch (step.do) {
@@ -164,13 +174,13 @@ async function untilNext(
   context: Context,
   name: string,
   first: Extract<UndeletionStep, { do: 'wait' }>,
-  { name: as, timeoutMs }: UndeleteOptions,
+  { name: as, timeoutMs, givesBack }: UndeleteOptions & { givesBack: boolean },
 ): Promise<void> {
   const { cluster, now } = context;
   const shownOf = (step: UndeletionStep | undefined): VirtualServer => (step?.do === 'wait' ? step.shown : first.shown);
   const goal = {
     name: as ?? name,
-    look: (signal: AbortSignal) => look(context, name, as, { signal }),
+    look: (signal: AbortSignal) => look(context, name, as, { signal, givesBack }),
     isReached: (step: UndeletionStep | undefined) =>
       Promise.resolve(step?.do !== 'wait' || shownOf(step).metadata.uid !== first.shown.metadata.uid),
     progress: (step: UndeletionStep | undefined, isNarrow: boolean) => progressLine(shownOf(step), isNarrow),

@@ -5,7 +5,7 @@
 import * as z from 'zod';
 import type { ObjectMeta } from '../../api/meta.ts';
 import { GROUP } from '../../api/names.ts';
-import { isObject } from '../../base/deep-equal.ts';
+import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
 import { FIELD_MANAGER } from '../cluster/cluster.ts';
 
 /** A tree of fields as the API server writes it (fieldsV1). */
@@ -46,18 +46,28 @@ export function ownersOf(metadata: ObjectMeta): FieldOwner[] {
  */
 export function givenBack(metadata: ObjectMeta, owners: readonly FieldOwner[]): object[] | undefined {
   const managed = managedIn(metadata);
-  const own = managed.find(({ manager, operation }) => manager === FIELD_MANAGER && operation === 'Update');
-  const others = owners.filter(({ manager }) => manager !== FIELD_MANAGER);
+  const own = managed.find(isPlugins);
+  const others = owners.filter((owner) => !isPlugins(owner));
   if (own === undefined || others.length === 0) return undefined;
-  const left = others.reduce((rest, { fieldsV1 }) => minus(rest, fieldsV1), own.fieldsV1);
-  if (JSON.stringify(left) === JSON.stringify(own.fieldsV1)) return undefined;
-  // A tool that was faster may have applied less: it removes the rest only if it owns that.
-  const isOthers = ({ manager, operation, subresource }: Managed): boolean =>
-    subresource === undefined && others.some((owner) => owner.manager === manager && owner.operation === operation);
-  const rest = allIn(metadata).filter((entry) => entry !== own && !isOthers(entry));
-  const back = others.map((owner) => ({ ...own, ...owner }));
+  const taken = others.reduce((rest, { fieldsV1 }) => minus(rest, fieldsV1), own.fieldsV1);
+  // Such as what `kubectl vps protect` had set, besides the manifest.
+  const left = owners
+    .filter(isPlugins)
+    .reduce((rest, { fieldsV1 }) => plus(rest, common(own.fieldsV1, fieldsV1)), taken);
+  if (isDeepEqual(left, own.fieldsV1)) return undefined;
+  // A tool that was faster keeps what it has applied since, and removes the rest only if it owns that.
+  const back = others.map((owner) => {
+    const since = managed.find(({ manager, operation }) => manager === owner.manager && operation === owner.operation);
+    return { ...own, ...owner, ...since, fieldsV1: plus(owner.fieldsV1, since?.fieldsV1 ?? {}) };
+  });
+  const isBack = (entry: Managed): boolean =>
+    entry.subresource === undefined &&
+    back.some(({ manager, operation }) => manager === entry.manager && operation === entry.operation);
+  const rest = allIn(metadata).filter((entry) => entry !== own && !isBack(entry));
   return [...rest, ...back, ...(Object.keys(left).length === 0 ? [] : [{ ...own, fieldsV1: left }])];
 }
+
+const isPlugins = ({ manager, operation }: FieldOwner): boolean => manager === FIELD_MANAGER && operation === 'Update';
 
 const allIn = (metadata: ObjectMeta): Managed[] => (metadata as { managedFields?: Managed[] }).managedFields ?? [];
 
@@ -77,4 +87,19 @@ function minus(from: Fields, gone: Fields): Fields {
     }
   }
   return left;
+}
+
+/** The fields of `one` and of `other`. */
+function plus(one: Fields, other: Fields): Fields {
+  const sum: Fields = { ...one };
+  for (const [key, value] of Object.entries(other)) {
+    const present = sum[key];
+    sum[key] = isObject(present) && isObject(value) ? plus(present, value) : value;
+  }
+  return sum;
+}
+
+/** The fields that are in both. */
+function common(one: Fields, other: Fields): Fields {
+  return minus(one, minus(one, other));
 }

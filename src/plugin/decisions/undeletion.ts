@@ -137,9 +137,9 @@ export function nextStep(
     return { do: 'create', manifest: restoredOf(between) };
   }
   if (isDying(between)) return { do: 'wait', shown: old, why: `${between.metadata.name} is about to go` };
+  const loses = requireTaker(old, between, where, now);
   const managedFields = givesBack ? givenBack(old.metadata, undeletionMark(between)?.owners ?? []) : undefined;
   if (managedFields !== undefined) return { do: 'give', object: old, managedFields };
-  const loses = requireTaker(old, between, where, now);
   if (heldServer(between) !== undefined) return { do: 'delete', object: between, loses };
   return { do: 'wait', shown: between, why: 'the operator hands over' };
 }

@@ -42,13 +42,24 @@ describe('the owners of fields', () => {
     expect(givenBack(managed(STATUS, own), ownersOf(managed(whole)))).toEqual([STATUS, whole]);
   });
 
-  it('get it back also if they have applied less since', () => {
+  it('get it back besides what they have applied since', () => {
     const own = entry('kubectl-vps', 'Update', SPEC);
     const since = entry('kustomize-controller', 'Apply', { 'f:spec': { 'f:image': {} } });
     expect(givenBack(managed(since, own), ownersOf(managed(FLUX)))).toEqual([
-      FLUX,
+      entry('kustomize-controller', 'Apply', { 'f:spec': { 'f:product': {}, 'f:image': {} } }),
       entry('kubectl-vps', 'Update', { 'f:spec': { '.': {}, 'f:advanced': { '.': {}, 'f:cpuMode': {} } } }),
     ]);
+  });
+
+  it('share with the plugin what they shared with it before', () => {
+    const own = entry('kubectl-vps', 'Update', SPEC);
+    const protects = entry('kubectl-vps', 'Update', { 'f:spec': { 'f:product': {} } });
+    const all = entry('kustomize-controller', 'Apply', SPEC);
+    const owners = ownersOf(managed(all, protects));
+    const given = givenBack(managed(own), owners);
+    expect(given).toEqual([all, protects]);
+    // Again, it changes nothing.
+    expect(givenBack(managed(...(given ?? [])), owners)).toBeUndefined();
   });
 
   it('are left alone if there is nothing to give back', () => {
