@@ -11,6 +11,7 @@ import { undeletionHints } from '../decisions/undeletion.ts';
 import { CommandError, EXIT } from '../terminal/failure.ts';
 import { duration } from '../screens/progress.ts';
 import { requireAlive } from './rollout.ts';
+import { endOfObject } from '../state/let-go.ts';
 import { recordOf } from '../state/recorded-order.ts';
 import { setArgument, setOf } from '../state/set-members.ts';
 import { targetOf } from '../flags/target.ts';
@@ -153,6 +154,9 @@ export const protecting = (deletionProtection: boolean): Action => {
       if (server.metadata.deletionTimestamp === undefined)
         requireOwn(server, context, deletionProtection ? 'protect' : 'unprotect');
       if (deletionProtection) requireNotExpired(server);
+      const end = deletionProtection ? endOfObject(server) : undefined;
+      if (end !== undefined)
+        throw new CommandError(EXIT.failed, `too late for ${server.metadata.name}: ${end.message}`);
       if (server.spec.deletionProtection === deletionProtection) return undefined;
       await context.cluster.changeSpec(server, { deletionProtection });
       const isTooLate = deletionProtection && server.status?.cancelRequestedAt !== undefined;

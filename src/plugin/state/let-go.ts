@@ -32,17 +32,23 @@ function fateOf(object: VirtualServer): End {
   // Such as a record of another object, or one that this version cannot read.
   if (record === undefined && status?.identifier !== undefined)
     return { message: 'The operator no longer works on this object', mayExist: true };
-  if (record?.expiredAt !== undefined || (identifier !== undefined && status?.cancelRequestedAt !== undefined))
-    return { message: `The operator has cancelled ${server}`, mayExist: false };
+  if (record?.expiredAt !== undefined) return { message: `The operator has cancelled ${server}`, mayExist: false };
   if (identifier === undefined) return { message: 'The operator holds no server for this object', mayExist: false };
   const taker = takerOf(object);
   if (taker !== undefined) return { message: `Object ${taker} now holds server ${identifier}`, mayExist: true };
-  if (spec.deletionPolicy === 'Retain' && record?.missingAt === undefined)
-    return {
-      message: `The operator has not cancelled server ${identifier}, because spec.deletionPolicy is Retain: it costs money while it exists`,
-      mayExist: true,
-    };
-  return { message: `The operator has cancelled server ${identifier}, or found that it was gone`, mayExist: false };
+  const { cancelRequestedAt } = status ?? {};
+  if (spec.deletionPolicy === 'Retain' && record?.missingAt === undefined) {
+    const done =
+      cancelRequestedAt === undefined
+        ? `has not cancelled server ${identifier}, because`
+        : `asked the provider to cancel server ${identifier} at ${cancelRequestedAt}, but`;
+    const message = `The operator ${done} spec.deletionPolicy is Retain: it costs money while it exists`;
+    return { message, mayExist: true };
+  }
+  if (cancelRequestedAt !== undefined) return { message: `The operator has cancelled ${server}`, mayExist: false };
+  // The object does not tell what its spec was then.
+  const message = `The operator has cancelled server ${identifier}, or found that it was gone, unless spec.deletionPolicy or hand-over was changed since`;
+  return { message, mayExist: false };
 }
 
 /** Such as `kept by a.example/b and 1 more`; undefined if no finalizer is left, or if the operator still works on the object. */
@@ -66,7 +72,7 @@ export function upToDate(object: VirtualServer): VirtualServer {
   const { metadata, status = {} } = object;
   const { generation: observedGeneration, deletionTimestamp: lastTransitionTime = '' } = metadata;
   const { record, conditions = [], task: _task, cancelsAt: _cancelsAt, ...server } = status;
-  // They cost money, and the object is what names them.
+  // These servers cost money, and the object is what names them.
   const isOrphaned = knownRecord(object)?.orphans !== undefined;
   const ready: Condition = {
     type: 'Ready',
@@ -80,7 +86,7 @@ export function upToDate(object: VirtualServer): VirtualServer {
     ...object,
     status: {
       ...(end.mayExist && server),
-      ...(isOrphaned && { record }),
+      ...((isOrphaned || end.mayExist) && { record }),
       conditions: [ready, ...conditions.filter(({ type }) => isOrphaned && type === 'OrphanedServer')],
       observedGeneration,
     },

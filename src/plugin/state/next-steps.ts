@@ -57,13 +57,14 @@ const undelete: Lines = ({ metadata }, where) => [
 /** The garbage collector removes its own finalizers. */
 const OF_COLLECTOR = ['foregroundDeletion', 'orphan'];
 
-/** Takes every finalizer away, so only for an object that the operator has let go. */
+/** Takes every finalizer away, so only for an object that the operator has let go, and that names no server that may exist. */
 const removeFinalizers: Lines = (object, where) => {
-  const { name, finalizers = [] } = object.metadata;
+  const { name, uid, finalizers = [] } = object.metadata;
   const foreign = finalizers.filter((finalizer) => !OF_COLLECTOR.includes(finalizer));
-  if (!isLetGo(object) || foreign.length === 0) return [];
+  if (!isLetGo(object) || foreign.length === 0 || object.status?.record !== undefined) return [];
+  const test = `{"op":"test","path":"/metadata/uid","value":"${uid}"}`;
   return [
-    `kubectl patch vps ${name}${where} --type merge -p '{"metadata":{"finalizers":null}}'   # only if no controller will remove ${foreign.join(', ')}`,
+    `kubectl patch vps ${name}${where} --type json -p '[${test},{"op":"remove","path":"/metadata/finalizers"}]'   # only if no controller will remove ${foreign.join(', ')}`,
   ];
 };
 

@@ -130,6 +130,10 @@ describe('kubectl vps status NAME', () => {
     expect((await kubectl('list')).stdout).toMatch(/^web +deleting for \d+s, kept by x\.example\/y +VPSX4 +- /m);
     expect((await kubectl('timeline', 'web')).stdout).toMatch(/ now Deleting: .* Only finalizer x\.example\/y/);
     expect((await kubectl('ssh', 'web')).stderr).toContain('web is being deleted. The operator has cancelled server');
+    expect(await kubectl('protect', 'web')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('too late for web: The operator has cancelled server') as string,
+    });
     const waited = await kubectl('wait', 'web', '--for', 'deleted', '--timeout', '1s');
     expect([waited.code, waited.stderr]).toEqual([
       5,

@@ -67,11 +67,11 @@ describe('an object that only a finalizer of another controller keeps', () => {
   it('shows no server that runs, and names the finalizer on the status screen', () => {
     const text = screenOf(g1());
     expect(text).toContain(
-      'Not ready: Deleting  The operator has cancelled server s57, or found that it was gone. Only finalizer x.example/y keeps the object',
+      'Not ready: Deleting  The operator has cancelled server s57, or found that it was gone, unless spec.deletionPolicy or hand-over was changed since. Only finalizer x.example/y keeps the object',
     );
     expect(text).not.toMatch(/running|^SSH|price|not reported/m);
     expect(text).toContain(
-      `  kubectl patch vps g1 -n team --type merge -p '{"metadata":{"finalizers":null}}'   # only if no controller will remove x.example/y`,
+      `  kubectl patch vps g1 -n team --type json -p '[{"op":"test","path":"/metadata/uid","value":"uid-of-g1"},{"op":"remove","path":"/metadata/finalizers"}]'   # only if no controller will remove x.example/y`,
     );
   });
 
@@ -90,13 +90,18 @@ describe('an object that only a finalizer of another controller keeps', () => {
     [
       'deletionPolicy Retain and a server that is gone',
       { spec: { deletionPolicy: 'Retain' }, record: { missingAt: AT } },
-      'The operator has cancelled server s57, or found that it was gone',
+      'The operator has cancelled server s57, or found that it was gone, unless spec.deletionPolicy or hand-over was changed since',
+    ],
+    [
+      'deletionPolicy Retain and a cancellation without an answer',
+      { spec: { deletionPolicy: 'Retain' }, status: { cancelRequestedAt: AT } },
+      `The operator asked the provider to cancel server s57 at ${AT}, but spec.deletionPolicy is Retain: it costs money while it exists`,
     ],
     ['a hand-over', { annotations: { [HAND_OVER_ANNOTATION]: 'g2' } }, 'Object g2 now holds server s57'],
     [
       'another annotation',
       { annotations: { [CANCEL_NOW_ANNOTATION]: 's57' } },
-      'The operator has cancelled server s57, or found that it was gone',
+      'The operator has cancelled server s57, or found that it was gone, unless spec.deletionPolicy or hand-over was changed since',
     ],
     [
       'the record of an object whose finalizer another client removed',
@@ -120,6 +125,8 @@ describe('an object that only a finalizer of another controller keeps', () => {
   it('still shows how to reach a server that runs on', () => {
     const text = screenOf(g1({ spec: { deletionPolicy: 'Retain' } }));
     expect(text).toMatch(/^SSH +kubectl vps ssh g1 -n team/m);
+    // Without the object, nothing names the server.
+    expect(text).not.toContain('kubectl patch');
   });
 
   it('still names orphaned servers, which cost money', () => {
@@ -159,7 +166,7 @@ describe('an object that only a finalizer of another controller keeps', () => {
       '2026-01-01T00:00:00Z  the object was created',
       '2026-01-01T12:00:00Z  Ready became True',
       '2026-01-01T23:55:00Z  the object was deleted',
-      '2026-01-01T23:55:00Z  now Deleting: The operator has cancelled server s57, or found that it was gone. Only finalizer x.example/y keeps the object',
+      '2026-01-01T23:55:00Z  now Deleting: The operator has cancelled server s57, or found that it was gone, unless spec.deletionPolicy or hand-over was changed since. Only finalizer x.example/y keeps the object',
     ]);
   });
 
@@ -167,7 +174,7 @@ describe('an object that only a finalizer of another controller keeps', () => {
     const names = (object: VirtualServer) => sshHosts([object], false).hosts.map(({ name }) => name);
     expect(names(g1())).toEqual([]);
     expect(sshHosts([g1()], false).notes).toEqual([
-      'g1.default is left out: The operator has cancelled server s57, or found that it was gone',
+      'g1.default is left out: The operator has cancelled server s57, or found that it was gone, unless spec.deletionPolicy or hand-over was changed since',
     ]);
     expect(names(g1({ spec: { deletionPolicy: 'Retain' } }))).toEqual(['g1.default']);
   });
