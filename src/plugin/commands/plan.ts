@@ -223,8 +223,10 @@ function isApplied(object: Loose, isSelected: LabelSelector): boolean {
 /** The namespaces of these objects, in which `kubectl apply --prune` looks for objects of every kind; none for a Namespace itself. */
 async function namespacesOf(objects: readonly Loose[], cluster: ClusterView): Promise<string[]> {
   const found: string[] = [];
-  for (const object of objects) {
-    if (await isNamespaced(object, cluster)) found.push(namespaceOf(object.metadata ?? {}, cluster));
+  const kinds = Map.groupBy(objects, ({ apiVersion, kind }) => JSON.stringify([apiVersion, kind]));
+  for (const [first, ...others] of kinds.values()) {
+    if (first === undefined || !(await isNamespaced(first, cluster))) continue;
+    found.push(...[first, ...others].map(({ metadata }) => namespaceOf(metadata ?? {}, cluster)));
   }
   return found;
 }

@@ -6,6 +6,7 @@ import { API_VERSION, DEFAULT_API_KEY_SECRET, SERVER_KIND, SERVER_PLURAL } from 
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
+import { isSameIdentifier } from '../../base/identifier.ts';
 import { timeOf } from '../../virtual-server/decision/expiry.ts';
 import { readServers } from '../cluster/backups.ts';
 import { findCatalog, requireOffered } from '../state/catalogs.ts';
@@ -128,6 +129,12 @@ async function wantedBy({ terminal }: Context, old: VirtualServer, options: Repl
   if (others.length > 0) throw new CommandError(EXIT.usage, `--filename ${file} contains several ${SERVER_KIND}s`);
   if (![undefined, old.metadata.namespace].includes(metadata?.namespace as string | undefined))
     throw new CommandError(EXIT.usage, `--filename ${file} is for another namespace`);
+  const { identifier } = isObject(spec) ? spec : {};
+  if (typeof identifier === 'string' && isSameIdentifier(identifier, heldServer(old)))
+    throw new CommandError(
+      EXIT.usage,
+      `--filename ${file}: ${old.metadata.name} has the identifier ${clean(identifier)} until its server is cancelled: give the new one another spec.identifier, or none`,
+    );
   const named = metadata?.name === old.metadata.name ? undefined : (metadata?.name as string | undefined);
   return {
     name: options.name ?? named,

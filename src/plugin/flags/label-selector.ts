@@ -13,7 +13,11 @@ const TOKEN = /\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)/gy;
 const SYMBOL = /^[=!(),<>]/;
 const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const PREFIX = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const INTEGER = /^[-+]?\d+$/;
+const INTEGER = /^\d+$/;
+
+/** A key such as `constructor` is no label of every object. */
+const valueIn = (labels: ManifestLabels, key: string): string | undefined =>
+  Object.hasOwn(labels, key) ? labels[key] : undefined;
 
 /** Throws CommandError for a selector that kubectl would refuse, and for an empty one. */
 export function labelSelector(text: string): LabelSelector {
@@ -58,28 +62,32 @@ export function labelSelector(text: string): LabelSelector {
   }
   function bound(): bigint {
     const token = take() ?? '';
-    return INTEGER.test(token) ? BigInt(token.replace('+', '')) : fail(`found ${found(token)}, expected an integer`);
+    return INTEGER.test(token) ? BigInt(token) : fail(`found ${found(token)}, expected an integer`);
   }
   function requirement(): LabelSelector {
     if (tokens[0] === '!') {
       take();
       const absent = key();
-      return (labels) => labels[absent] === undefined;
+      return (labels) => valueIn(labels, absent) === undefined;
     }
     const label = key();
     const isOneOf =
       (wanted: readonly string[]): LabelSelector =>
-      ({ [label]: present }) =>
-        present !== undefined && wanted.includes(present);
+      (labels) => {
+        const present = valueIn(labels, label);
+        return present !== undefined && wanted.includes(present);
+      };
     const isNoneOf = (unwanted: readonly string[]): LabelSelector => {
       const isOne = isOneOf(unwanted);
       return (labels) => !isOne(labels);
     };
     const compares =
       (holds: (number: bigint) => boolean): LabelSelector =>
-      ({ [label]: present = '' }) =>
-        INTEGER.test(present) && holds(BigInt(present.replace('+', '')));
-    if (tokens[0] === undefined || tokens[0] === ',') return ({ [label]: present }) => present !== undefined;
+      (labels) => {
+        const present = valueIn(labels, label) ?? '';
+        return INTEGER.test(present) && holds(BigInt(present));
+      };
+    if (tokens[0] === undefined || tokens[0] === ',') return (labels) => valueIn(labels, label) !== undefined;
     const operator = take();
     switch (operator) {
       case '=':

@@ -1,5 +1,5 @@
 /** What `spec.power` does to a server after an apply, as the operator's own decisions say. Pure. */
-import { hasReadServer, type PowerState } from '../../api/server-state.ts';
+import { hasReadServer, isPaused, type PowerState } from '../../api/server-state.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
@@ -51,7 +51,8 @@ export function powerChangeOf(
   what: string,
 ): string {
   const wanted = after.spec.power;
-  if (before === undefined || before.spec.power === wanted) return '';
+  const isAsBefore = before?.spec.power === wanted;
+  if (before === undefined || (isAsBefore && (wanted === undefined || !isPaused(before)))) return '';
   if (!isProvisioned(before.status)) return powerOfNew(after.spec, true);
   // Status shows the last state of a server that is missing.
   if (!hasReadServer(before)) return '';
@@ -61,7 +62,7 @@ export function powerChangeOf(
     return isOff ? `leaves ${what} off, and no longer switches it` : `no longer switches ${what} on or off`;
   }
   const missing = missingCall(wanted, state);
-  if (missing === undefined) return `${what} ${ALREADY[wanted]} already`;
+  if (missing === undefined) return isAsBefore ? '' : `${what} ${ALREADY[wanted]} already`;
   const forced = forcedAt(after, state);
   const isForced = forced !== undefined && forced <= around.now;
   const call = isForced ? 'power-off' : missing === 'wait' ? BASE[wanted] : missing;

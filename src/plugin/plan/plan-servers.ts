@@ -11,8 +11,10 @@ import {
 } from '../../api/ordered-fields.ts';
 import { userDataSourceOf, type UserDataSource } from '../../api/user-data.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
+import { PAUSED_ANNOTATION } from '../../api/names.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
+import { without } from '../../base/without.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { quoted } from '../../base/text.ts';
 import { keyOf } from '../../kube/resource.ts';
@@ -39,6 +41,7 @@ import { timestamp } from '../../base/duration.ts';
 import { endTimeOf, unless } from '../state/ends.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { expectedPrice, type Expected } from '../state/expected-price.ts';
+import { upToDate } from '../state/let-go.ts';
 import { pendingChange, serverReadiness, verdict } from '../state/readiness.ts';
 import { diskText, furtherTexts } from '../state/requested.ts';
 import { powerChangeOf, powerOfNew } from './plan-power.ts';
@@ -175,7 +178,8 @@ export function insteadOf(
   const problem = orderProblem(object, scene);
   return problem?.isCertain === true
     ? `an order of a new server would be refused too: ${problem.text}`
-    : `to order a new server instead: kubectl vps replace ${quoted(object.metadata.name)} -f FILE`;
+    : `to order a new server instead: kubectl vps replace ${quoted(object.metadata.name)} -f FILE` +
+        (object.spec.identifier === undefined ? '' : ', with another spec.identifier or none');
 }
 
 export function changeInPlaceOf(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): InPlace {
@@ -299,9 +303,12 @@ const cannotChange = (
       isPending(other, 'ChangeUnavailable'),
   );
 
-/** Whether the server does not end anyway. */
+/** Whether the server does not end anyway, even if nothing is applied. */
 const wasLetLive = (before: VirtualServer | undefined, { now }: Scene): boolean =>
-  before === undefined || (endTimeOf(before, now) ?? Infinity) > now || cancelIsForbidden(before) !== undefined;
+  before === undefined ||
+  (endTimeOf(before, now) ?? Infinity) > now ||
+  isPaused(before) ||
+  cancelIsForbidden(before) !== undefined;
 
 /** What an order, an adoption, or a change to another Secret lacks. */
 function secretProblem(
@@ -368,6 +375,10 @@ function outcomeOfDeleted(before: VirtualServer, after: VirtualServer, scene: Sc
 
 /** What the operator would do if the object were deleted. */
 export function endingOf(object: VirtualServer, scene: Scene): Outcome {
+  if (isPaused(object)) {
+    const ending = endingOf(resumed(object), scene);
+    return ending.verb === 'cancel' ? { ...ending, detail: `${ending.detail}, once the object is resumed` } : ending;
+  }
   const metadata = { ...object.metadata, deletionTimestamp: timestamp(scene.now) };
   const operation = operationOn({ ...object, metadata }, scene);
   const taker = takerOf(object);
@@ -401,6 +412,11 @@ export function endingOf(object: VirtualServer, scene: Scene): Outcome {
   }
 }
 
+function resumed(object: VirtualServer): VirtualServer {
+  const { annotations = {} } = object.metadata;
+  return { ...object, metadata: { ...object.metadata, annotations: without(annotations, PAUSED_ANNOTATION) } };
+}
+
 /** The deletion of several objects. `stays`: the objects whose servers are not cancelled. */
 export function endingsOf(objects: readonly VirtualServer[], scene: Scene): { cancelled: Costs[]; stays: string[] } {
   const endings = objects.map((object) => ({ object, ...endingOf(object, scene) }));
@@ -427,9 +443,12 @@ function adoptionBy(after: VirtualServer, identifier: string, scene: Scene, fiel
   return { verb: 'adopt', detail: joined(fields, `adopts server ${identifier}`), adopted };
 }
 
-/** The other objects that hold a server with this identifier. */
+/** The other objects that hold a server with this identifier. A server that counts as gone leaves it free. */
 const holdersOf = (identifier: string, { metadata: { uid } }: VirtualServer, { servers }: Scene): VirtualServer[] =>
-  servers.filter((other) => other.metadata.uid !== uid && isSameIdentifier(heldRecord(other)?.identifier, identifier));
+  servers.filter((other) => {
+    const record = other.metadata.uid === uid ? undefined : heldRecord(other);
+    return isSameIdentifier(record?.identifier, identifier) && record?.missingAt === undefined;
+  });
 
 /** Whose server has the identifier that the order names. A chosen identifier is a host name, which only one account can have. */
 function takenIdentifier(after: VirtualServer, scene: Scene): string | undefined {
@@ -596,7 +615,8 @@ function endText(object: VirtualServer, now: number): string {
 }
 
 /** What an unchanged object waits for; '' for one that is ready and as spec says. */
-function waitsFor(object: VirtualServer): string {
+function waitsFor(given: VirtualServer): string {
+  const object = upToDate(given);
   const isReady = serverReadiness(object).status === 'True';
   const { reason } = (isReady ? pendingChange(object) : verdict(object)) ?? {};
   return reason === undefined ? '' : stillWaits(reason);

@@ -89,6 +89,12 @@ describe('kubectl vps replace', () => {
     const run = (...flags: string[]): Promise<Result> => plugin.kubectl(['vps', 'replace', 'web', '--yes', ...flags]);
     expect(await run('-f', 'web.yaml', '--image', UBUNTU)).toMatchObject({ code: 2 });
     expect(await run('-f', 'none.yaml')).toMatchObject({ code: 2 });
+    const { identifier = '' } = (await world.get('web'))?.status ?? {};
+    await plugin.shell(`sed 's#^  image:#  identifier: ${identifier}\\n  image:#' web.yaml > taken.yaml`);
+    expect(await run('-f', 'taken.yaml')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`web has the identifier ${identifier} until its server is cancelled`) as string,
+    });
     expect(sent(world)).toHaveLength(1);
     expect(await run('-f', 'web.yaml', '--name', 'site')).toMatchObject({
       code: 0,

@@ -14,7 +14,14 @@ import { withCondition, withVerdict } from '../../../src/controller/conditions.t
 import { applyPatch, wasApplied } from '../../../src/plugin/cluster/merge-patch.ts';
 import { described, lacksNamespace } from '../../../src/plugin/plan/plan-manifests.ts';
 import { render, totalAfter } from '../../../src/plugin/plan/plan-report.ts';
-import { endingOf, outcomeOf, totalOf, type PlannedChange, type Scene } from '../../../src/plugin/plan/plan-servers.ts';
+import {
+  endingOf,
+  insteadOf,
+  outcomeOf,
+  totalOf,
+  type PlannedChange,
+  type Scene,
+} from '../../../src/plugin/plan/plan-servers.ts';
 import { wrongUserDataIn } from '../../../src/plugin/plan/plan-user-data.ts';
 import { outcomeOfSet, playRollout } from '../../../src/plugin/plan/plan-sets.ts';
 import { pricesIn } from '../../../src/virtual-server/decision/price.ts';
@@ -126,6 +133,57 @@ describe('the plan for a server', () => {
     const { verb, detail } = outcomeOf(before, after, { ...scene, lists: () => undefined });
     expect(verb).toBe('change');
     expect(detail.endsWith(says)).toBe(true);
+  });
+
+  describe('of a paused object', () => {
+    const resumed = (spec: Partial<VirtualServer['spec']> = {}): { before: VirtualServer; after: VirtualServer } => {
+      const after = running({ spec });
+      return { before: running({ spec, annotations: { [PAUSED_ANNOTATION]: '' } }), after };
+    };
+    const planOf = ({ before, after }: ReturnType<typeof resumed>) => outcomeOf(before, after, sceneOf([before]));
+
+    it('tells that the end of the pause cancels a server that has expired', () => {
+      const { verb, cancelled } = planOf(resumed({ expiresAt: '2026-01-01T00:00:00Z' }));
+      expect([verb, cancelled?.length]).toEqual(['cancel', 1]);
+    });
+
+    it('tells that the end of the pause switches the server', () => {
+      expect(planOf(resumed({ power: 'Off' })).detail).toContain('stops server srv1: asks its system to shut down');
+      expect(planOf(resumed({ power: 'On' })).detail).not.toContain('server srv1');
+    });
+
+    it('cancels its server once it is resumed, if it is deleted', () => {
+      const { before } = resumed();
+      const { verb, detail, cancelled } = endingOf(before, sceneOf([before]));
+      expect([verb, detail, cancelled?.length]).toEqual([
+        'cancel',
+        'cancels server srv1, once the object is resumed',
+        1,
+      ]);
+      const { before: kept } = resumed({ deletionPolicy: 'Retain' });
+      expect(endingOf(kept, sceneOf([kept])).verb).toBe('release');
+    });
+  });
+
+  it('orders under an identifier whose server counts as gone', () => {
+    const record = { ...HELD, missingAt: '2026-01-01T00:00:00Z' };
+    const gone = webWith(record, { status: { identifier: 'srv1', record } });
+    const other = { ...gone, metadata: { ...gone.metadata, name: 'db', uid: 'uid-of-db' } };
+    const after = web({ spec: { identifier: 'srv1' } });
+    const text = JSON.stringify({ ...record, owner: 'uid-of-db' });
+    const holder = (annotation: string): VirtualServer => ({
+      ...other,
+      metadata: { ...other.metadata, annotations: { [RECORD_ANNOTATION]: annotation } },
+    });
+    const verb = (annotation: string) =>
+      outcomeOf(undefined, after, { ...sceneOf([holder(annotation)]), lists: () => undefined }).verb;
+    expect(verb(text)).toBe('order');
+    expect(verb(JSON.stringify({ ...HELD, owner: 'uid-of-db' }))).toBe('refuse');
+  });
+
+  it('offers no replacement under an identifier that the server has', () => {
+    const before = webWith({ ...HELD, identifier: 'mine' }, { spec: { identifier: 'mine' } });
+    expect(insteadOf(before, sceneOf([before]))).toMatch(/-f FILE, with another spec.identifier or none$/);
   });
 
   const pending = (reason: 'ChangeUnavailable' | 'ChangeLimited', shape: Shape = {}): VirtualServer => {
