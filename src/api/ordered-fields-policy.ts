@@ -88,6 +88,10 @@ const HINTS = IN_PLACE.flatMap(({ field, policy, limit }) => {
 
 const WAITS = `(${IN_PLACE.map(({ field }) => waits(field)).join(' || ')} ? '. ${OPEN}' : '')`;
 
+/** CEL: the provider may still refuse the order, which opens the fields again. */
+const UNANSWERED =
+  "(oldObject.?status.?record.?attempt.hasValue() ? '' : '. The order has no answer yet: if the provider refuses it, you can change the fields')";
+
 /** The policy and its binding. matchConstraints list their defaults, so that the next tool to apply them has no conflict. */
 export function orderedFieldsPolicy(): object[] {
   const apiVersion = 'admissionregistration.k8s.io/v1';
@@ -124,7 +128,7 @@ export function orderedFieldsPolicy(): object[] {
             expression: `${NOT_ATTEMPTED} || (${ORDERED_FIELDS.map(isAllowedInCel).join(' && ')})`,
             reason: 'Invalid',
             message: ORDERED_FIELDS_MESSAGE,
-            messageExpression: [...changed, `'${LOCKED}'`, ...HINTS, WAITS].join(' + '),
+            messageExpression: [...changed, `'${LOCKED}'`, UNANSWERED, ...HINTS, WAITS].join(' + '),
           },
         ],
       },

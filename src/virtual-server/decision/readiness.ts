@@ -1,5 +1,5 @@
 /** What a server that was just read means for Ready: whether it runs, has an address, and answers the SSH check. Pure. */
-import { isRunning } from '../../api/server-state.ts';
+import { isRunning, powerStateOf } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { cut } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
@@ -27,10 +27,12 @@ function verdictOf({ spec }: VirtualServer, server: Server): Verdict {
   const { identifier, status = '' } = server;
   if (!isRunning(server.status)) {
     const words = status === '' ? 'no status' : `status "${cut(status, 128)}"`;
+    const isKnown = powerStateOf(status) !== 'unknown';
+    const then = isKnown ? 'as soon as that has changed' : 'as soon as the provider reports a status that it knows';
     const next =
       spec.power === undefined
         ? "Start the server in the provider's control panel, or wait"
-        : `As soon as the provider reports a status that the operator knows, it does what spec.power: ${spec.power} asks`;
+        : `It does what spec.power: ${spec.power} asks ${then}`;
     const message = `Server ${identifier} exists, but the provider reports ${words}. The operator keeps checking. ${next}`;
     return { reason: 'ServerNotRunning', message };
   }

@@ -79,8 +79,8 @@ describe('the state of a server', () => {
 
 describe('what a server that is not running needs', () => {
   const off = { ...SERVER, status: STATUS.off };
-  const told = (power: Wanted) =>
-    readiness(viewed(power).object, { ...SERVER, status: STATUS.unknown }, undefined, {
+  const told = (power: Wanted, state: PowerState = 'unknown') =>
+    readiness(viewed(power).object, { ...SERVER, status: STATUS[state] }, undefined, {
       identifier: 'srv1',
       since: 'over',
     }).verdict.message;
@@ -105,8 +105,11 @@ describe('what a server that is not running needs', () => {
   it('is that you start it, unless spec.power says what the operator does', () => {
     expect(told(undefined)).toContain("Start the server in the provider's control panel, or wait");
     for (const power of ['On', 'Off', 'Dormant'] as const) {
-      expect(told(power)).toContain(`it does what spec.power: ${power} asks`);
+      expect(told(power)).toContain(
+        `It does what spec.power: ${power} asks as soon as the provider reports a status that it knows`,
+      );
       expect(told(power)).not.toContain('control panel');
+      expect(told(power, 'stopping')).toContain(`It does what spec.power: ${power} asks as soon as that has changed`);
     }
   });
 });
