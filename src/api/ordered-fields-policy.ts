@@ -88,9 +88,9 @@ const HINTS = IN_PLACE.flatMap(({ field, policy, limit }) => {
 
 const WAITS = `(${IN_PLACE.map(({ field }) => waits(field)).join(' || ')} ? '. ${OPEN}' : '')`;
 
-/** CEL: the provider may still refuse the order, which opens the fields again. */
+/** CEL: the provider may still refuse the order, which opens the fields again. The status may also be late. */
 const UNANSWERED =
-  "(oldObject.?status.?record.?attempt.hasValue() ? '' : '. The order has no answer yet: if the provider refuses it, you can change the fields')";
+  "(oldObject.?status.?record.?attempt.hasValue() ? '' : '. The order may have no answer yet: if the provider refuses it, you can change the fields')";
 
 /** The policy and its binding. matchConstraints list their defaults, so that the next tool to apply them has no conflict. */
 export function orderedFieldsPolicy(): object[] {

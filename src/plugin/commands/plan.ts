@@ -150,13 +150,14 @@ async function manifests(
   const read: [Loose, string][] = [];
   for (const file of filename) read.push(...(await readObjects(file, terminal.input, recursive)));
   if (read.length === 0) throw new CommandError(EXIT.usage, `--filename ${filename.join(', ')} contains no object`);
-  const found = isSelected === undefined ? read : read.filter(([object]) => isApplied(object, isSelected));
+  const { applied: found = [], left = [] } = Object.groupBy(read, ([object]) =>
+    isSelected === undefined || isApplied(object, isSelected) ? 'applied' : 'left',
+  );
   if (found.length === 0)
     throw new CommandError(
       EXIT.usage,
       `--selector ${selector} leaves out all manifests (${kindsOf(read.map(([object]) => object))}): kubectl apply would apply and prune nothing`,
     );
-  const left = read.filter((one) => !found.includes(one)).map(([object]) => object);
   const items: Item[] = [];
   /** Of our group, with a mistyped kind or version: kubectl apply would stop, and no server would be ordered. */
   const unknown: PlannedChange[] = [];
@@ -195,7 +196,10 @@ async function manifests(
     created,
     provided,
     others,
-    leftOut: left.length === 0 ? [] : [`left out by --selector ${selector}, as by kubectl apply: ${kindsOf(left)}`],
+    leftOut:
+      left.length === 0
+        ? []
+        : [`left out by --selector ${selector}, as by kubectl apply: ${kindsOf(left.map(([object]) => object))}`],
     ignored: others.length === 0 ? [] : [`not examined: ${kindsOf(others)}`],
   };
 }

@@ -28,7 +28,7 @@ export interface UndeleteOptions {
 
 /** No undeletion needs more steps than this, unless others change the objects all the time. */
 const MAX_STEPS = 32;
-/** How often the command restores who owns the fields. The object changes once or twice meanwhile, if at all. */
+/** How often the command tries to restore who owns the fields: another client may change the object between. */
 const MAX_GIVES = 5;
 
 /** Throws CommandError if the server cannot be taken back, or if the operator gets stuck. */

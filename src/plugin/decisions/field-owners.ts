@@ -1,6 +1,6 @@
 /**
  * Who owns which fields of an object, for an object that replaces a deleted one of the same name: server-side apply removes a
- * field that is gone from the manifest only if nobody else owns it. Pure.
+ * field that is gone from the manifest only if no other manager owns it. Pure.
  */
 import * as z from 'zod';
 import type { ObjectMeta } from '../../api/meta.ts';

@@ -44,7 +44,7 @@ export function taskFailed(before: View, polled: PolledRecord, error: ResponseEr
   return confirmed(at, polled, failure.said);
 }
 
-/** The provider is there and tells of this task alone, so no advice about its URL or the network helps. */
+/** Perhaps only this task fails, so advice about the URL and the network would mislead. If all calls fail, the others tell. */
 function answeredWithError(at: View, record: Following | Held, error: ResponseError): Outcome {
   const message = `the provider answers with an error: ${ended(cutSaid(error.said))} The operator asks again before it counts the order as failed`;
   const { object, deleting, now } = at;

@@ -222,7 +222,7 @@ describe('the lock on the fields of an order', () => {
     const edited = edit(http, object, { spec: { product: 'VPSX8' } });
     if (isLocked)
       await expect(edited).rejects.toThrow(
-        /: spec\.product, which the order sent, cannot be changed .*\. The order has no answer yet: if the provider refuses it, /,
+        /: spec\.product, which the order sent, cannot be changed .*\. The order may have no answer yet: if the provider refuses it, /,
       );
     else expect((await edited).spec.product).toBe('VPSX8');
   });
